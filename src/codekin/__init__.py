@@ -10,20 +10,28 @@ from codekin._version import __version__
 
 if TYPE_CHECKING:
     from codekin.classes import ClassTree
-    from codekin.coding import Assignment, Codebook
-    from codekin.estimators import ECOCClassifier, SubclassClassifier, TrellisClassifier
+    from codekin.code import Assignment, Codebook
+    from codekin.deploy.predictor import Predictor
+    from codekin.estimators import (
+        ECOCClassifier,
+        ExtremeClassifier,
+        SubclassClassifier,
+        TextClassifier,
+        TrellisClassifier,
+    )
     from codekin.model import Model
-    from codekin.predicting import Predictor
     from codekin.storage import load_model, save_model
 
 _HOME = {
-    "Assignment": "codekin.coding",
+    "Assignment": "codekin.code",
     "ClassTree": "codekin.classes",
-    "Codebook": "codekin.coding",
+    "Codebook": "codekin.code",
     "Model": "codekin.model",
     "ECOCClassifier": "codekin.estimators",
-    "Predictor": "codekin.predicting",
+    "ExtremeClassifier": "codekin.estimators",
+    "Predictor": "codekin.deploy.predictor",
     "SubclassClassifier": "codekin.estimators",
+    "TextClassifier": "codekin.estimators",
     "TrellisClassifier": "codekin.estimators",
     "load_model": "codekin.storage",
     "save_model": "codekin.storage",
@@ -34,9 +42,11 @@ __all__ = [
     "ClassTree",
     "Codebook",
     "ECOCClassifier",
+    "ExtremeClassifier",
     "Model",
     "Predictor",
     "SubclassClassifier",
+    "TextClassifier",
     "TrellisClassifier",
     "__version__",
     "load_model",

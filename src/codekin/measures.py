@@ -1,17 +1,23 @@
-"""How good predictions are: the first class, the first few, and in the class tree."""
+"""How good predictions are: the first class, the first few, in the class tree, class by class, and without a model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from codekin._system.messages import counted
 from codekin.classes import ClassTree
-from codekin.coding import FloatArray, IntArray
+from codekin.code import FloatArray, IntArray
 
-__all__ = ["PredictionMeasures", "prediction_measures"]
+__all__ = ["ClassErrors", "Evaluation", "PredictionMeasures", "prediction_measures"]
 
+N_BINS = 15
+"""Of the confidence, for the expected calibration error."""
 MAX_LEVELS = 20
 """Deeper class trees have no levels that people could name."""
 
@@ -112,3 +118,173 @@ def level_accuracies(predicted: IntArray, class_index: IntArray, tree: ClassTree
     shared[u == v] = np.inf
     n_levels = max(int(depth.max()), 1)
     return np.array([(shared >= level).sum() / len(class_index) for level in range(1, n_levels + 1)])
+
+
+def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_]) -> float:
+    """The expected calibration error: the mean difference between confidence and accuracy (Guo et al. 2017).
+
+    Samples are grouped by the probability of their predicted class into bins of equal width.
+    """
+    bins = np.minimum((confidence * N_BINS).astype(np.intp), N_BINS - 1)
+    gaps = np.bincount(bins, weights=confidence - is_right)
+    return float(np.abs(gaps).sum() / len(is_right))
+
+
+N_BEST = 5
+N_WORST = 10
+ENOUGH_SAMPLES = 5
+"""Of a class, to say how well it is recognised."""
+MOST_COMPARED = 5_000
+"""How many samples are compared with all class means."""
+
+
+@dataclass(frozen=True)
+class ClassErrors:
+    """How often a class is recognised, and what it is taken for instead.
+
+    Parameters
+    ----------
+    label : str or int
+        The class.
+    n_samples : int
+        How many samples it has.
+    n_right : int
+        How many of them are recognised.
+    taken_for : tuple of (str or int, int)
+        The labels that were predicted instead, at most three, the most frequent first, and how often.
+    """
+
+    label: Any
+    n_samples: int
+    n_right: int
+    taken_for: tuple[tuple[Any, int], ...]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How good a model is on samples that it has not learned from, what would do without it, and its worst classes.
+
+    Parameters
+    ----------
+    n_samples : int
+        How many samples were predicted.
+    n_unknown : int
+        How many of them have a label that the model does not know; they count as errors.
+    accuracy : float
+        The share of samples whose label is predicted.
+    top_5 : float
+        The share of samples whose label is among the best five.
+    most_frequent : float or None
+        The accuracy of always guessing the most frequent label of the training samples; None if these are not known.
+    nearest_centroid : float or None
+        The accuracy of the most similar class mean, by the cosine, on at most 5,000 of the samples; None likewise.
+    worst_classes : tuple of ClassErrors
+        The ten classes with the smallest share of recognised samples, among those with at least five.
+    """
+
+    n_samples: int
+    n_unknown: int
+    accuracy: float
+    top_5: float
+    most_frequent: float | None = None
+    nearest_centroid: float | None = None
+    worst_classes: tuple[ClassErrors, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields as plain values for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """A few lines for people."""
+        unknown = f"; {counted(self.n_unknown, 'sample')} of classes without training samples" if self.n_unknown else ""
+        samples = f"(on {counted(self.n_samples, 'sample')} that the model has not learned from{unknown})"
+        rows = {"accuracy": f"{self.accuracy:.1%}  {samples}", "among the best 5": f"{self.top_5:.1%}"}
+        if self.most_frequent is not None:
+            rows["always the most frequent class"] = f"{self.most_frequent:.1%}"
+        if self.nearest_centroid is not None:
+            rows["the nearest class mean"] = f"{self.nearest_centroid:.1%}"
+        lines = [f"{name:<32}{value}" for name, value in rows.items()]
+        if self.worst_classes:
+            lines.append(f"classes that are recognised least (of those with {ENOUGH_SAMPLES} samples or more):")
+        for each in self.worst_classes:
+            others = ", ".join(f"{label} ({n})" for label, n in each.taken_for)
+            lines.append(f"  {f'{each.n_right:,} of {each.n_samples:,}':>14}  {each.label}: taken for {others}")
+        return "\n".join(lines)
+
+
+def evaluated(
+    best_classes: IntArray,
+    class_index: IntArray,
+    labels: NDArray[Any],
+    baselines: Baselines | None = None,
+    X: Any = None,
+) -> Evaluation:
+    """How good the predicted classes of samples are, best first, compared with baselines if there are any.
+
+    ``class_index`` has -1 for labels that the model does not know; ``X`` are the samples that baselines predict.
+    """
+    measures = prediction_measures(best_classes, class_index, at=(N_BEST,))
+    most_frequent, nearest = (None, None) if baselines is None else baselines.accuracies(X, class_index)
+    return Evaluation(
+        n_samples=len(class_index),
+        n_unknown=int((class_index < 0).sum()),
+        accuracy=measures.accuracy,
+        top_5=measures.recall_at[N_BEST],
+        most_frequent=most_frequent,
+        nearest_centroid=nearest,
+        worst_classes=worst_classes(best_classes[:, 0], class_index, labels),
+    )
+
+
+def worst_classes(predicted: IntArray, class_index: IntArray, labels: NDArray[Any]) -> tuple[ClassErrors, ...]:
+    """The classes with the smallest share of recognised samples; among equals, those with more samples first.
+
+    Examples
+    --------
+    >>> predicted, true = np.array([0, 1, 1, 2, 0, 1, 1, 1]), np.array([0, 0, 0, 0, 0, 1, 1, 1])
+    >>> worst_classes(predicted, true, np.array(["cat", "dog", "cow"]))
+    (ClassErrors(label='cat', n_samples=5, n_right=2, taken_for=(('dog', 2), ('cow', 1))),)
+    """
+    known = class_index >= 0
+    true, guess = class_index[known], predicted[known]
+    n_samples = np.bincount(true, minlength=len(labels))
+    n_right = np.bincount(true[true == guess], minlength=len(labels))
+    share = n_right / np.maximum(n_samples, 1)
+    order = np.lexsort((-n_samples, share))
+    worst = order[(n_samples[order] >= ENOUGH_SAMPLES) & (share[order] < 1)][:N_WORST]
+    names, found = labels.tolist(), []
+    for k in worst.tolist():
+        others, counts = np.unique(guess[(true == k) & (guess != k)], return_counts=True)
+        first = np.argsort(-counts, kind="stable")[:3]
+        taken_for = tuple((names[others[i]], int(counts[i])) for i in first.tolist())
+        found.append(ClassErrors(names[k], int(n_samples[k]), int(n_right[k]), taken_for))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Baselines:
+    """What a model must beat: the most frequent class and the class means, each of length one, of its samples."""
+
+    most_frequent: int
+    means: csr_array
+
+    @classmethod
+    def of(cls, X: csr_array, class_index: IntArray, n_classes: int) -> Baselines:
+        """The baselines of training samples."""
+        n_samples, sizes = len(class_index), np.bincount(class_index, minlength=n_classes)
+        members = csr_array(
+            (np.ones(n_samples, np.float32), (class_index, np.arange(n_samples))), (n_classes, n_samples)
+        )
+        means = csr_array(members @ X)
+        lengths = np.sqrt(np.bincount(np.repeat(np.arange(n_classes), np.diff(means.indptr)), means.data**2, n_classes))
+        means.data /= np.repeat(np.maximum(lengths, np.finfo(np.float32).tiny), np.diff(means.indptr))
+        return cls(int(np.argmax(sizes)), means)
+
+    def accuracies(self, X: csr_array, class_index: IntArray) -> tuple[float, float]:
+        """The shares of samples that the most frequent class and the nearest mean get right."""
+        rows = np.arange(0, len(class_index), -(-len(class_index) // MOST_COMPARED))
+        step, n_right = max((1 << 24) // self.means.shape[0], 1), 0
+        for start in range(0, len(rows), step):
+            own = rows[start : start + step]
+            n_right += int((np.argmax((X[own] @ self.means.T).toarray(), axis=1) == class_index[own]).sum())
+        return float((class_index == self.most_frequent).mean()), n_right / len(rows)

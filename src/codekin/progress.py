@@ -2,7 +2,7 @@
 
 Work reports its progress, and any function can listen. ::
 
-    with listening(print):
+    with subscribe(print):
         classifier.fit(X, y)
 """
 
@@ -17,7 +17,7 @@ from functools import partial
 from threading import Lock
 from typing import TypeVar
 
-__all__ = ["Progress", "listening"]
+__all__ = ["Progress", "subscribe"]
 
 
 @dataclass(frozen=True)
@@ -50,104 +50,104 @@ class Progress:
 
 
 _Item = TypeVar("_Item")
-Listener = Callable[[Progress], None]
+Subscriber = Callable[[Progress], None]
 
-_LISTENER: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
+_SUBSCRIBER: ContextVar[Subscriber | None] = ContextVar("progress_subscriber", default=None)
 
 if hasattr(os, "register_at_fork"):
-    # Forked workers do not report: a lock of the listener may be held by a thread that no longer exists.
-    os.register_at_fork(after_in_child=lambda: _LISTENER.set(None))
+    # Forked workers do not report: a lock of the subscriber may be held by a thread that no longer exists.
+    os.register_at_fork(after_in_child=lambda: _SUBSCRIBER.set(None))
 
 
 @contextmanager
-def listening(listener: Listener | None) -> Iterator[None]:
+def subscribe(subscriber: Subscriber | None) -> Iterator[None]:
     """Call a function with all progress that is reported within the block.
 
     Parameters
     ----------
-    listener : callable or None
-        Called with a :class:`Progress`, from any thread. None keeps the current listener, if any.
+    subscriber : callable or None
+        Called with a :class:`Progress`, from any thread. None keeps the current subscriber, if any.
 
     Examples
     --------
-    >>> with listening(lambda heard: print(heard.stage, heard.done, heard.total)):
-    ...     tell("counting sheep", 2, 10)
+    >>> with subscribe(lambda heard: print(heard.stage, heard.done, heard.total)):
+    ...     report("counting sheep", 2, 10)
     counting sheep 2.0 10.0
-    >>> tell("counting sheep", 3, 10)
+    >>> report("counting sheep", 3, 10)
     """
-    if listener is None:
+    if subscriber is None:
         yield
         return
-    token = _LISTENER.set(listener)
+    token = _SUBSCRIBER.set(subscriber)
     try:
         yield
     finally:
-        _LISTENER.reset(token)
+        _SUBSCRIBER.reset(token)
 
 
 @contextmanager
-def within(whole: str) -> Iterator[None]:
+def stage(whole: str) -> Iterator[None]:
     """Prefix every stage within the block with the larger piece of work it belongs to.
 
     Examples
     --------
-    >>> with listening(lambda heard: print(heard.stage)), within("trial 2 of 5"):
-    ...     tell("learning bits")
+    >>> with subscribe(lambda heard: print(heard.stage)), stage("trial 2 of 5"):
+    ...     report("learning bits")
     trial 2 of 5: learning bits
     """
-    listener = _LISTENER.get()
-    if listener is None:
+    subscriber = _SUBSCRIBER.get()
+    if subscriber is None:
         yield
         return
-    with listening(lambda heard: listener(replace(heard, stage=f"{whole}: {heard.stage}") if heard.stage else heard)):
+    with subscribe(lambda heard: subscriber(replace(heard, stage=f"{whole}: {heard.stage}") if heard.stage else heard)):
         yield
 
 
 class Stopped(BaseException):
-    """Ends a piece of work that reports to a :class:`Joint`."""
+    """Ends a piece of work that reports to a :class:`JointProgress`."""
 
 
-class Joint:
+class JointProgress:
     """One report for several pieces of the same work that run at the same time: the sum of theirs.
 
     Examples
     --------
-    >>> with listening(lambda heard: print(heard.stage, heard.done, heard.total)):
-    ...     joint = Joint(2)
-    >>> for done, listener in ((3, joint.listener()), (4, joint.listener())):
-    ...     with listening(listener):
-    ...         tell("counting sheep", done, 10)
+    >>> with subscribe(lambda heard: print(heard.stage, heard.done, heard.total)):
+    ...     joint = JointProgress(2)
+    >>> for done, subscriber in ((3, joint.subscriber()), (4, joint.subscriber())):
+    ...     with subscribe(subscriber):
+    ...         report("counting sheep", done, 10)
     counting sheep 3.0 None
     counting sheep 7.0 20.0
     """
 
     def __init__(self, n_parts: int) -> None:
-        """Report to the current listener, if any."""
-        self._listener, self._n_parts = _LISTENER.get(), n_parts
+        """Report to the current subscriber, if any."""
+        self._subscriber, self._n_parts = _SUBSCRIBER.get(), n_parts
         self._latest: dict[int, Progress] = {}
         self._lock, self._is_stopped = Lock(), False
 
-    def listener(self) -> Listener:
-        """The listener of the next piece of work."""
+    def subscriber(self) -> Subscriber:
+        """The subscriber of the next piece of work."""
         with self._lock:
             part = len(self._latest)
             self._latest[part] = Progress("")
-        return partial(self._hear, part)
+        return partial(self._forward, part)
 
     def stop(self) -> None:
         """Raise :class:`Stopped` in every piece of work at its next report."""
         self._is_stopped = True
 
-    def _hear(self, part: int, heard: Progress) -> None:
+    def _forward(self, part: int, heard: Progress) -> None:
         if self._is_stopped:
             raise Stopped
-        if self._listener is None:
+        if self._subscriber is None:
             return
         with self._lock:
             if heard.stage:
                 self._latest[part] = heard
                 heard = self._sum(heard.stage)
-            self._listener(heard)
+            self._subscriber(heard)
 
     def _sum(self, stage: str) -> Progress:
         parts = [latest for latest in self._latest.values() if latest.stage == stage]
@@ -161,12 +161,12 @@ class Joint:
         )
 
 
-def is_heard() -> bool:
+def has_subscriber() -> bool:
     """Whether anything is listening, for work that needs time to compute what to report."""
-    return _LISTENER.get() is not None
+    return _SUBSCRIBER.get() is not None
 
 
-def tell(
+def report(
     stage: str,
     done: float = 0.0,
     total: float | None = None,
@@ -176,22 +176,22 @@ def tell(
     unit: str = "",
 ) -> None:
     """Report how far a stage has come; cheap, and does nothing if nothing is listening."""
-    listener = _LISTENER.get()
-    if listener is not None:
+    subscriber = _SUBSCRIBER.get()
+    if subscriber is not None:
         # NumPy numbers become Python numbers, which are simpler for listeners.
         n_units = None if count is None else float(count)
-        listener(Progress(stage, float(done), None if total is None else float(total), detail, n_units, unit))
+        subscriber(Progress(stage, float(done), None if total is None else float(total), detail, n_units, unit))
 
 
-def telling(stage: str) -> Callable[[float, float | None], None]:
+def reporter(stage: str) -> Callable[[float, float | None], None]:
     """Report that a stage begins; returns a function that reports how much is done, and how much there is."""
-    tell(stage)
-    return partial(tell, stage)
+    report(stage)
+    return partial(report, stage)
 
 
-def counted_off(items: Sequence[_Item], stage: str, *, unit: str, every: int = 1_000) -> Iterator[_Item]:
+def reported(items: Sequence[_Item], stage: str, *, unit: str, every: int = 1_000) -> Iterator[_Item]:
     """The items one after the other, with a report before every ``every``-th of them."""
     for n_done, item in enumerate(items):
         if n_done % every == 0:
-            tell(stage, n_done, len(items), unit=unit)
+            report(stage, n_done, len(items), unit=unit)
         yield item

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from codekin._system.stored_rows import StoredRows
-from codekin.coding import FloatArray, IntArray
+from codekin._system.rows import StoredRows
+from codekin.code import FloatArray, IntArray
 
 __all__ = ["Samples"]
+
+N_FOLDS = 5
+"""How many folds samples are divided into where nothing else is said."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +74,6 @@ def rows_at(X: Any, rows: IntArray) -> Any:
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, rows)
-
-
-def check_features(X: Any) -> None:
-    """Raise if a sparse matrix has no entries, or anything else no columns."""
-    if 0 in getattr(X, "shape", ())[1:2] or getattr(X, "nnz", 1) == 0:
-        raise ValueError("Nothing can be learned from samples without features. All rows of X are empty.")
 
 
 def stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codekin.assignments import assign, class_codeword_score
-from codekin.assignments.exhaustive import all_scores
-from codekin.class_distances import mean_distances
-from codekin.coding import FloatArray
+from codekin.assignments.exact import all_scores
+from codekin.classes.distances import mean_distances
+from codekin.code import FloatArray
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin.decoding.losses import get_loss
-from codekin.pages import Beside, Cell, Page, Section, Table
+from codekin.pages.html import Beside, Cell, Page, Section, Table
 from codekin.plots.style import INK, PALETTE, figure_style, new_panel
 from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among

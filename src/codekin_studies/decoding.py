@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from codekin.assignments.exhaustive import all_objectives, all_scores, nth_assignment
+from codekin.assignments.exact import all_objectives, all_scores, nth_assignment
 from codekin.assignments.quadratic import QuadraticProblem
-from codekin.class_distances import mean_distances
-from codekin.coding import Codebook, FloatArray, IntArray
-from codekin.pages import Page, Paragraph, Section, Table
+from codekin.classes.distances import mean_distances
+from codekin.code import Codebook, FloatArray, IntArray
+from codekin.pages.html import Page, Paragraph, Section, Table
 from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among
 from codekin_studies.distributions import draw_joint_densities, draw_variations, joint_density, r_squared, variation

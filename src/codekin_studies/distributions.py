@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.coding import FloatArray
+from codekin.code import FloatArray
 from codekin.plots.code_displays import draw_heat_map
-from codekin.plots.style import INK, PALETTE, figure_style, new_panel, new_panels
-from codekin.plots.ticks import settle
+from codekin.plots.style import INK, PALETTE, figure_style, new_panel, new_panels, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

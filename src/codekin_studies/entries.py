@@ -10,9 +10,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from codekin.code import Codebook, FloatArray
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
-from codekin.coding import Codebook, FloatArray
-from codekin.datasets import DATASETS, Dataset, load_dataset
+from codekin.data import DATASETS, Dataset, load_dataset
 from codekin_studies.configuration import Study
 from codekin_studies.engine.schema import (
     BOOLEAN,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codekin import class_distances
 from codekin.assignments import AssignmentResult, assign
 from codekin.classes import ClassDistances
-from codekin.coding import Codebook, CodingMatrix, FloatArray
-from codekin.datasets import DATASETS, Dataset, load_dataset
+from codekin.classes import distances as class_distances
+from codekin.code import Codebook, CodingMatrix, FloatArray
+from codekin.data import DATASETS, Dataset, load_dataset
 from codekin.decoding import MinimumLossDecoder
-from codekin.pages import Cell, Page, Picture, Section, Table
+from codekin.pages.html import Cell, Page, Picture, Section, Table
 from codekin.plots import style
-from codekin.plots.comparisons import Mean
+from codekin.plots.fit_displays import Mean
 from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among
 from codekin_studies.engine.schema import Entries, Keys, ListOf, OneOf

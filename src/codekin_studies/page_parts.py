@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codekin.pages import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
+from codekin.pages.html import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.style import save_figure
 from codekin_studies.configuration import Study
 from codekin_studies.engine.workspace import Task, Workspace

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from codekin._system.files import whole_file
-from codekin.datasets import DATASETS
-from codekin.datasets.home import data_home as find_data_home
-from codekin.pages import Cell, Command, Page, Paragraph, Section, write_page
+from codekin.data import DATASETS
+from codekin.data.stored_sets import data_home as find_data_home
+from codekin.pages.html import Cell, Command, Page, Paragraph, Section, write_page
 from codekin_studies import bound, decoding, intermediate, synthetic
 from codekin_studies.configuration import Study, load_study, paper_studies
 from codekin_studies.engine.runner import TaskFunction, run_stages, unfinished

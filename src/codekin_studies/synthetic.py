@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.assignments.exhaustive import nth_assignment
-from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
-from codekin.pages import Beside, Cell, Page, Paragraph, Section
+from codekin.assignments.exact import nth_assignment
+from codekin.code import Codebook, CodingMatrix, FloatArray, IntArray
+from codekin.pages.html import Beside, Cell, Page, Paragraph, Section
 from codekin.plots import style
 from codekin_studies.configuration import Study, paper_number
 from codekin_studies.engine.schema import NOT_NEGATIVE, NUMBER, POSITIVE, Check, ListOf, whole

@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from codekin._system.arrays import Arrays, read_arrays, write_arrays
-from codekin._system.disk import make_folder
-from codekin._system.files import json_checksum, sha256, whole_file
-from codekin._system.locks import locked_folder
+from codekin._system.files import json_checksum, locked_folder, make_folder, sha256, whole_file
 from codekin._version import __version__
 
 FORMAT = "codekin-checkpoint"

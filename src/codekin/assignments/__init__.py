@@ -1,10 +1,8 @@
 """Which class gets which codeword, and how good an assignment is."""
 
-from codekin.assignments.comparison import AssignmentComparison, compare_assignments
-from codekin.assignments.matrices import quadratic_assignment
-from codekin.assignments.policy import ASSIGNMENTS, assign
+from codekin.assignments.policy import ASSIGNMENTS, assign, compare_assignments, quadratic_assignment
 from codekin.assignments.quadratic import QuadraticSolution
-from codekin.assignments.result import AssignmentResult, EquidistantCodebookWarning
+from codekin.assignments.result import AssignmentComparison, AssignmentResult, EquidistantCodebookWarning
 from codekin.assignments.scores import binary_loss_bound, class_codeword_score, class_codeword_z
 
 __all__ = [

@@ -1,34 +1,25 @@
-"""The limits of a search and its progress: time, restarts, threads. All solvers share it."""
+"""The limits of a search and its progress: time, restarts, threads, temperatures. All solvers share it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from threading import Lock
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from codekin._system.threads import available_threads, on_threads
-from codekin._system.workers import n_workers, share_work
+from codekin._system.parallel import available_threads, n_workers, on_threads, share_work
 from codekin.assignments.result import ProgressCallback, SearchProgress
-from codekin.progress import is_heard, tell
-
-
-class Outcome(Protocol):
-    """The result of one start of a search."""
-
-    @property
-    def objective(self) -> float: ...
-    @property
-    def n_evaluations(self) -> int: ...
-
-
-Found = TypeVar("Found", bound=Outcome)
+from codekin.progress import has_subscriber, report
 
 STAGE = "searching for an assignment"
+
+
+Found = TypeVar("Found", bound=Any)
+"""The result of one start of a search, with an ``objective`` and ``n_evaluations``."""
 
 
 class _Tally:
@@ -106,7 +97,7 @@ class Budget:
 
     def report(self, n_evaluations: int, objective: float) -> None:
         """Report more evaluations and the best objective that they found."""
-        if self.progress is None and not is_heard():
+        if self.progress is None and not has_subscriber():
             return
         tally = self._tally
         with tally.lock:
@@ -121,7 +112,7 @@ class Budget:
         n_expected = None if self.n_expected is None else self.n_expected * self.n_restarts
         by_time = self.n_expected is None and self.time_limit is not None
         done, total = (self.seconds, self.time_limit) if by_time else (n_evaluations, n_expected)
-        tell(STAGE, done, total, detail=detail, count=n_evaluations, unit="assignments")
+        report(STAGE, done, total, detail=detail, count=n_evaluations, unit="assignments")
 
     def run_restarts(
         self, start: Callable[[int, int, float], Found], seed: int, *, until: float | None = None
@@ -134,7 +125,7 @@ class Budget:
         """
         deadline = self.deadline if until is None else until
         seeds = derived_seeds(seed, self.n_restarts)
-        tell(STAGE, unit="assignments")
+        report(STAGE, unit="assignments")
         if self.n_restarts > 1 and n_workers() > 1:
             return self._run_elsewhere(start, seeds, deadline)
         n_threads = min(self.n_threads or available_threads(), self.n_restarts)
@@ -159,7 +150,7 @@ class Budget:
         n_rounds = -(-self.n_restarts // n_workers())
         # Clocks differ between machines, durations do not.
         seconds = max(deadline - perf_counter(), 0.0) / n_rounds
-        found = []
+        found: list[Any] = []
         for one in share_work(_started, (start, seconds), list(enumerate(seeds))):
             self.report(one.n_evaluations, one.objective)
             found.append(one)
@@ -186,3 +177,32 @@ def derived_seeds(seed: int, n: int) -> list[int]:
 def generator_state(seed: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     """The state of a kernel's random number generator."""
     return np.array([seed], dtype=np.uint64)
+
+
+class CoolingStep(NamedTuple):
+    """A number of proposals from a temperature on, and the factor of the temperature after each of them."""
+
+    temperature: float
+    factor: float
+    n_proposals: int
+
+
+def cooling_steps(
+    first: float, ratio: float, *, n_at_once: int, n_proposals: int | None, deadline: float
+) -> Iterator[CoolingStep]:
+    """Steps from the temperature ``first`` to ``ratio`` times it, for a number of proposals or until a deadline.
+
+    If a number of proposals is given, the steps depend only on that unless the deadline ends them; otherwise the
+    temperature follows the clock.
+    """
+    began, done = perf_counter(), 0
+    while n_proposals is None or done < n_proposals:
+        now = perf_counter()
+        if now >= deadline:
+            return
+        if n_proposals is None:
+            yield CoolingStep(first * ratio ** ((now - began) / (deadline - began)), 1.0, n_at_once)
+        else:
+            chunk = min(n_at_once, n_proposals - done)
+            yield CoolingStep(first * ratio ** (done / n_proposals), ratio ** (1 / n_proposals), chunk)
+            done += chunk

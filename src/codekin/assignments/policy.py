@@ -1,8 +1,8 @@
-"""Which search to use, depending on the number of codewords, the codebook and the form of the class distances."""
+"""The table of all methods, the choice among them, and the functions that run them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -10,33 +10,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin._system.names import suggestion
-from codekin._system.workers import with_workers
-from codekin.assignments._solver import PATH_LENGTHS, TREE, VECTORS, SearchTask, Solver, has_dense_vectors
-from codekin.assignments.annealing import annealing_search
-from codekin.assignments.budget import Budget, seed_of
-from codekin.assignments.dense import evaluated, is_blind, on_matrices
-from codekin.assignments.exhaustive import FEW_CODEWORDS, MAX_CODEWORDS, exhaustive_search
-from codekin.assignments.frank_wolfe import frank_wolfe_search
-from codekin.assignments.given import solve_at_random, solve_by_identity
-from codekin.assignments.greedy import solve_greedily
-from codekin.assignments.optimal import END_IN_SIGHT, branch_and_bound
-from codekin.assignments.orders import solve_by_spectral_order, solve_by_tree_order
-from codekin.assignments.portfolio import default_restarts, portfolio_search
-from codekin.assignments.result import SENSES, AssignmentResult, ProgressCallback, Sense
-from codekin.assignments.scores import AssignmentProblem, score_and_z
-from codekin.assignments.steepest_descent import descent_search
-from codekin.assignments.swap_runs import by_swaps
-from codekin.assignments.tabu import tabu_search
-from codekin.assignments.tree_problem import TreeProblem
-from codekin.assignments.trees import anneal_tree, deal
-from codekin.assignments.umeyama import umeyama_search
-from codekin.assignments.vectors import VectorProblem, anneal_vectors
+from codekin._system.messages import suggestion
+from codekin._system.parallel import with_workers
+from codekin.assignments.budget import Budget, derived_seeds, seed_of
+from codekin.assignments.direct import solve_at_random, solve_by_identity, solve_by_spectral_order, solve_by_tree_order
+from codekin.assignments.exact import END_IN_SIGHT, FEW_CODEWORDS, MAX_CODEWORDS, branch_and_bound, exhaustive_search
+from codekin.assignments.local import annealing_search, default_restarts, descent_search, portfolio_search, tabu_search
+from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
+from codekin.assignments.relaxed import frank_wolfe_search, solve_greedily, umeyama_search
+from codekin.assignments.result import POLICIES, AssignmentComparison, AssignmentResult, ProgressCallback, Sense
+from codekin.assignments.scores import AssignmentProblem
+from codekin.assignments.solver import (
+    PATH_LENGTHS,
+    TREE,
+    VECTORS,
+    SearchTask,
+    Solver,
+    all_assignments_equal,
+    evaluated,
+    has_dense_vectors,
+    on_matrices,
+)
+from codekin.assignments.swaps import VectorProblem, anneal_vectors, by_swaps
+from codekin.assignments.tree_swaps import TreeProblem, anneal_tree, deal
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
-from codekin.classes.partial import PartialDistances
+from codekin.classes.interface import PartialDistances
 from codekin.classes.tree_distances import TreeDistances
-from codekin.coding import Assignment, Codebook
-from codekin.coding.codebook import MAX_DENSE_CODEWORDS
+from codekin.code import KINDS, Assignment, Codebook
+from codekin.code.geometry import MAX_DENSE_CODEWORDS
 
 ASSIGNMENTS: Mapping[str, Solver] = {
     "random": Solver(solve_at_random, is_informed=False),
@@ -58,8 +59,15 @@ ASSIGNMENTS: Mapping[str, Solver] = {
 }
 """All methods by name; the searches themselves document their options."""
 
-POLICIES: tuple[Sense, ...] = ("preserving", "breaking")
-"""May be given instead of a method's name: the search is then chosen."""
+EVERY_CODE = ("tree", "trellis")
+_NAMES = {
+    code: [*KINDS[code].orders, *(sorted(ASSIGNMENTS) if KINDS[code].takes_searches else ())] for code in EVERY_CODE
+}
+ASSIGNMENT_CHOICES: Mapping[str, tuple[str, ...]] = {
+    name: tuple(code for code in EVERY_CODE if name in _NAMES[code]) for names in _NAMES.values() for name in names
+}
+"""All names of the ``assignment`` parameter of estimators, and the codes they are for; "trellis" is any codebook but a
+tree."""
 
 MAX_SWAPPED_AS_MATRIX = 200
 """For more codewords, path lengths are searched as a tree instead of as a matrix."""
@@ -119,7 +127,7 @@ def assign(
 
     Examples
     --------
-    >>> from codekin.coding import Codebook
+    >>> from codekin.code import Codebook
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
     >>> class_distances = [[0, 3, 1], [3, 0, 2], [1, 2, 0]]
     >>> assign(codebook, class_distances).codeword_of_class
@@ -140,7 +148,7 @@ def assign(
             f"The 'method' parameter must be one of {', '.join(names)}. Got {method!r}.{suggestion(method, names)}"
         )
     sense = sense or "preserving"
-    if sense not in SENSES:
+    if sense not in POLICIES:
         raise ValueError(f"The 'sense' parameter must be 'preserving' or 'breaking'. Got {sense!r}.")
     solver = ASSIGNMENTS[method]
     known = distances.known if isinstance(distances, PartialDistances) and solver.is_informed else distances
@@ -153,8 +161,8 @@ def assign(
         seed_of(rng) if solver.is_random else 0,
     )
     solver.check(task, options)
-    if solver.is_informed and is_blind(codebook):
-        # Class k gets codeword k, for want of anything better.
+    if solver.is_informed and all_assignments_equal(codebook):
+        # All assignments are equally good: class k gets codeword k.
         result = evaluated(task, Assignment.identity(known.n_classes, method), is_optimal=True)
     else:
         with with_workers(n_jobs):
@@ -172,6 +180,11 @@ def assign(
     return replace(result, assignment=replace(result.assignment, policy=asked))
 
 
+def codes_of(assignment: Any) -> tuple[str, ...]:
+    """The codes that the ``assignment`` parameter of an estimator is for."""
+    return ASSIGNMENT_CHOICES.get(assignment, EVERY_CODE) if isinstance(assignment, str) else EVERY_CODE
+
+
 def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDistances) -> AssignmentResult:
     """Give the remaining codewords, in order, to the classes with unknown distances."""
     assert isinstance(distances, PartialDistances)
@@ -182,7 +195,7 @@ def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDis
     unknown = np.flatnonzero(codeword_of_class < 0)
     codeword_of_class[unknown] = np.flatnonzero(is_left)[: len(unknown)]
     assignment = Assignment(codeword_of_class, result.method)
-    score, z = score_and_z(codebook, assignment, distances)
+    score, z = AssignmentProblem.of(codebook, distances).score_and_z(assignment)
     return replace(result, assignment=assignment, score=score, z=z, bound=None)
 
 
@@ -199,7 +212,7 @@ def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTre
     6. class distances that have a tree: ``ordered``;
     7. otherwise ``spectral``.
 
-    >>> from codekin.coding import Codebook
+    >>> from codekin.code import Codebook
     >>> choose_method(Codebook([[1, 1], [1, -1]]), [[0, 1], [1, 0]])
     'exhaustive'
     """
@@ -217,4 +230,128 @@ def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTre
         return "portfolio"
     if has_dense_vectors(distances):
         return "vector_swaps"
-    return "ordered" if distances.tree is not None else "spectral"
+    return "ordered" if distances.tree else "spectral"
+
+
+SEARCHES = {name: solver.on_matrices for name, solver in ASSIGNMENTS.items() if solver.on_matrices is not None}
+"""The methods that need only matrices."""
+
+
+def quadratic_assignment(
+    A: ArrayLike,
+    B: ArrayLike,
+    method: str = "portfolio",
+    *,
+    maximize: bool = False,
+    rng: np.random.Generator | int | None = None,
+    time_limit: float | None = None,
+    n_restarts: int | None = None,
+    progress: ProgressCallback | None = None,
+    n_threads: int | None = None,
+) -> QuadraticSolution:
+    r"""Minimise :math:`\sum_{uv} A_{uv} B_{p(u)p(v)}` over permutations :math:`p`.
+
+    The problem behind assignments, for any matrices; they need not be symmetric.
+
+    Parameters
+    ----------
+    A, B : array-like of shape (n, n)
+        The matrices.
+    method : str, default="portfolio"
+        One of "exhaustive" (n at most 10), "optimal", "steepest_descent", "tabu", "annealing", "portfolio",
+        "frank_wolfe" and "umeyama".
+    maximize : bool, default=False
+        Look for the highest sum.
+    rng : numpy.random.Generator, int or None
+        The source of randomness.
+    time_limit : float, optional
+        Seconds to search for.
+    n_restarts : int, optional
+        The number of starts; each method has its own default.
+    progress : callable, optional
+        Called from time to time with an object that has ``method``, ``seconds``, ``n_evaluations`` and ``score``, the
+        best objective so far.
+    n_threads : int, optional
+        How many searches run at once.
+
+    Returns
+    -------
+    QuadraticSolution
+        With ``order[u] = p(u)``, the objective, and a bound if there is one.
+
+    Examples
+    --------
+    >>> solution = quadratic_assignment([[0, 3, 1], [3, 0, 2], [1, 2, 0]], [[0, 1, 2], [1, 0, 3], [2, 3, 0]], rng=0)
+    >>> solution.order, solution.objective
+    (array([1, 0, 2]), 20.0)
+    """
+    if method not in SEARCHES:
+        raise ValueError(f"The 'method' parameter must be one of {', '.join(SEARCHES)}. Got {method!r}.")
+    problem = QuadraticProblem.of(A, B)
+    if method == "exhaustive" and problem.n > MAX_CODEWORDS:
+        raise ValueError(f"All permutations are enumerated for n of at most {MAX_CODEWORDS}. Got {problem.n}.")
+    sign = 1.0
+    if maximize:
+        sign, problem = -1.0, replace(problem, a=-problem.a)
+    if n_restarts is None:
+        n_restarts = ASSIGNMENTS[method].restarts(problem.n)
+    budget = Budget(method, time_limit, n_restarts, progress, n_threads, lambda objective: sign * objective)
+    found = SEARCHES[method](problem, budget, seed_of(rng))
+    changes: dict[str, Any] = {"objective": sign * found.objective}
+    if found.bound is not None:
+        changes["bound"] = sign * found.bound
+    return replace(found, history=found.history * np.array([1.0, sign]), **changes)
+
+
+def compare_assignments(
+    codebook: Codebook,
+    class_distances: ClassDistances | ClassTree | ArrayLike,
+    methods: Sequence[str] = ("random", "greedy", "steepest_descent", "portfolio"),
+    *,
+    sense: Sense = "preserving",
+    rng: np.random.Generator | int | None = None,
+    time_limit: float | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> AssignmentComparison:
+    """Run several methods on one problem.
+
+    Parameters
+    ----------
+    codebook : Codebook
+        The codewords.
+    class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes)
+        How far apart the classes are.
+    methods : sequence of str
+        Names in ``ASSIGNMENTS``, or "preserving" or "breaking" for the method that would be chosen.
+    sense : "preserving" or "breaking", default="preserving"
+        What the methods look for.
+    rng : numpy.random.Generator, int or None
+        The source of randomness; every method gets its own seed, which does not depend on the other methods.
+    time_limit : float, optional
+        Seconds for each method.
+    options : mapping, optional
+        Further options by the name of the method.
+
+    Returns
+    -------
+    AssignmentComparison
+
+    Examples
+    --------
+    >>> from codekin.code import Codebook
+    >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
+    >>> table = compare_assignments(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]], ["identity", "exhaustive"])
+    >>> [(row["method"], round(row["score"], 3)) for row in table.rows()]
+    [('identity', 0.655), ('exhaustive', 0.0)]
+    """
+    distances = as_class_distances(class_distances)
+    names = [*POLICIES, *ASSIGNMENTS]
+    seeds = dict(zip(names, derived_seeds(seed_of(rng), len(names)), strict=True))
+    given: dict[str, Any]
+    results = []
+    for method in methods:
+        if method not in names:
+            raise ValueError(f"A method to compare must be one of {', '.join(names)}. Got {method!r}.")
+        given = {"sense": None if method in POLICIES else sense, "rng": seeds[method], "time_limit": time_limit}
+        results.append(assign(codebook, distances, method, **given, **(options or {}).get(method, {})))
+    return AssignmentComparison(tuple(results))

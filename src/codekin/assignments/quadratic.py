@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.assignments.seriation import principal_order
-from codekin.coding import FloatArray, IntArray
+from codekin.code import FloatArray, IntArray
+from codekin.code.geometry import principal_order
 
 MAX_PROPOSED_IN_TURN = 500
 """With more rows than this there are too many swaps to propose each of them many times."""

@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
-from codekin.coding import Assignment, Code, Codebook, CodingMatrix
-from codekin.coding.codebook import MAX_DENSE_CODEWORDS
-from codekin.coding.geometry import DistanceMoments, codeword_distances, codeword_moments
+from codekin.code import Assignment, Code, Codebook, CodingMatrix
+from codekin.code.geometry import MAX_DENSE_CODEWORDS, DistanceMoments, codeword_distances, codeword_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +91,10 @@ class AssignmentProblem:
         ``B2`` those of the codeword distances, both matrices centred first (no variance changes), the variance is
         ``2 A1 B1 / (n (n-1)) + 4 (A2 - A1) (B2 - B1) / (n (n-1) (n-2)) + (2 A1 - 4 A2) (2 B1 - 4 B2) / (n ... (n-3))``.
         """
-        a, b = self._centred_moments()
+        # Centring changes no variance and avoids differences of large numbers. Dummy classes are at distance 0 from all
+        # others, which changes none of the sums over A.
         n = self.n_codewords
+        a, b = _centred(self.class_moments, self.n_classes), _centred(self.codeword_moments, n)
         variance = 0.0
         # One term for each overlap of two ordered pairs of classes: both classes, one class, none.
         if n >= 2:
@@ -158,14 +159,6 @@ class AssignmentProblem:
             return float(np.sum((a / np.linalg.norm(a) - d / np.linalg.norm(d)) ** 2))
         return max(squared, 0.0)
 
-    def _centred_moments(self) -> tuple[DistanceMoments, DistanceMoments]:
-        """The sums over both matrices after centring.
-
-        Centring changes no variance and avoids differences of large numbers. Dummy classes are at distance 0 from all
-        others, which changes none of the sums over ``A``.
-        """
-        return _centred(self.class_moments, self.n_classes), _centred(self.codeword_moments, self.n_codewords)
-
 
 class _InUse(NamedTuple):
     """The codewords that an assignment uses, the sums over their distances, and the sum with class distances."""
@@ -173,13 +166,6 @@ class _InUse(NamedTuple):
     indicators: CodingMatrix
     moments: DistanceMoments
     inner_product: float
-
-
-def score_and_z(
-    codebook: Codebook, assignment: Assignment, class_distances: ClassDistances | ClassTree | ArrayLike
-) -> tuple[float, float]:
-    """:func:`class_codeword_score` and :func:`class_codeword_z`, in the time of one."""
-    return AssignmentProblem.of(codebook, class_distances).score_and_z(assignment)
 
 
 def class_codeword_score(
@@ -261,7 +247,7 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
 
     The least squares predictor of a bit :math:`y \in \{-1, +1\}^K` of the classes, with intercept and ridge penalty,
     has the penalised training error :math:`y^\top R y` with the learnability matrix :math:`R` (see
-    :func:`codekin.class_distances.learnability_matrix`). Its mean over the bits, the columns of :math:`P M`, is
+    :func:`codekin.classes.distances.learnability_matrix`). Its mean over the bits, the columns of :math:`P M`, is
 
     .. math:: \frac{1}{\ell} \langle R, P M M^\top P^\top \rangle = -\frac{2}{\ell} \langle R, P D P^\top \rangle
 
@@ -311,9 +297,8 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
         if given.ndim == 2:
             np.fill_diagonal(given, 0.0)
         learnability = DenseDistances(given, signed=True)
-    # The errors of the indicators 0 and 1 of both sides are a quarter of those of -1 and +1.
-    scale = -2 if codebook.n_symbols == 2 else -1
-    return scale * AssignmentProblem.of(codebook, learnability)._in_use(assignment).inner_product / codebook.n_bits
+    inner_product = AssignmentProblem.of(codebook, learnability)._in_use(assignment).inner_product
+    return -codebook.error_scale * inner_product / codebook.n_bits
 
 
 def _centred(moments: DistanceMoments, n: int) -> DistanceMoments:

@@ -7,8 +7,7 @@ only some of the classes.
 
 from numpy.typing import ArrayLike
 
-from codekin.classes.dense import DenseDistances
-from codekin.classes.interface import ClassDistances
+from codekin.classes.interface import ClassDistances, DenseDistances
 from codekin.classes.tree import ClassTree
 from codekin.classes.tree_distances import TreeDistances
 

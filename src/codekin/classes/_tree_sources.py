@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.classes._tree_checks import cycle_sentence, listed
-from codekin.coding import FloatArray, IntArray
+from codekin.classes._tree_arrays import cycle_sentence, listed
+from codekin.code import FloatArray, IntArray
 
 
 class TreeArguments(NamedTuple):

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin._system.arrays import frozen
-from codekin.classes._tree_checks import check_tree, cycle_sentence, first_outside, node_numbers
+from codekin.classes._tree_arrays import (
+    Walk,
+    check_tree,
+    cycle_sentence,
+    first_outside,
+    node_numbers,
+    range_minima,
+    splits,
+    walk_through,
+)
 from codekin.classes._tree_sources import (
     tree_from_edges,
     tree_from_linkage,
@@ -23,9 +32,7 @@ from codekin.classes._tree_sources import (
     tree_from_nested,
     tree_from_networkx,
 )
-from codekin.classes._tree_splits import splits
-from codekin.classes._tree_walk import Walk, range_minima, walk_through
-from codekin.coding import FloatArray, IntArray
+from codekin.code import FloatArray, IntArray
 
 
 class ClassTree:

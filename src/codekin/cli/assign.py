@@ -11,29 +11,44 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from codekin._system.threads import limited_threads
+from codekin._system.parallel import limited_threads
 from codekin.assignments import ASSIGNMENTS, AssignmentResult, assign
-from codekin.assignments.explanation import nearest_classes, torn_pairs
-from codekin.assignments.policy import POLICIES
-from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
+from codekin.assignments.result import POLICIES, nearest_classes, torn_pairs
 from codekin.classes import ClassDistances
+from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA
 from codekin.classes.tree_distances import TreeDistances
-from codekin.cli.cluster import workers
-from codekin.cli.display import Display
-from codekin.cli.help import App
-from codekin.cli.option_needs import ASSIGN_NEEDS, check_needs, check_sources
-from codekin.cli.options import AsJson, Format, NJobs, NThreads, Quiet, RandomState, Scheduler, Taxonomy, TaxonomyLayout
-from codekin.cli.streams import show
-from codekin.cli.values import named, positive_number, trellis_width
+from codekin.cli.display import Display, show
+from codekin.cli.options import (
+    TAXONOMY_NEEDS,
+    App,
+    AsJson,
+    Format,
+    NJobs,
+    NThreads,
+    Quiet,
+    RandomState,
+    Scheduler,
+    Taxonomy,
+    TaxonomyLayout,
+    check_needs,
+    check_sources,
+    named,
+    positive_number,
+    reader_of,
+    workers,
+)
+from codekin.code import Codebook
+from codekin.code.codebook import MAX_SYMBOLS
+from codekin.code.geometry import codeword_distances
 from codekin.codebooks import CODEBOOKS, trellis_codebook
-from codekin.coding import Codebook
-from codekin.coding.codebook import MAX_SYMBOLS
-from codekin.coding.geometry import codeword_distances
-from codekin.datasets import TextData, TextVectorizer, read_data, read_taxonomy
-from codekin.datasets.matrices import read_distances, read_matrix
-from codekin.datasets.samples import Data
-from codekin.fitting.choices import Classes, choose_codebook, learnability_assignment
-from codekin.progress import counted_off, tell, telling
+from codekin.data import TextData, TextVectorizer, read_data, read_taxonomy
+from codekin.data.class_files import read_distances, read_matrix
+from codekin.data.datasets import Data
+from codekin.fitting.choices import choose_codebook, learnability_assignment
+from codekin.fitting.classes import Classes
+from codekin.fitting.setting import Need
+from codekin.fitting.settings import EXTREME_SETTINGS
+from codekin.progress import report, reported, reporter
 from codekin.storage import save_assignment
 
 app = App()
@@ -46,7 +61,20 @@ BITS_SHOWN = 40
 DIGITS_SHOWN = 2
 """Of real bits."""
 NEIGHBOURS_SHOWN = 3
+DISTANCES = {"targets": "codeword distance"}
+"""What the distance between codewords of some kinds is called."""
 PAIRS_SHOWN = 10
+NEEDS = {
+    **TAXONOMY_NEEDS,
+    "format": (Need("--data FILE", lambda given: given.data is not None),),
+    "class_distances": (
+        Need(
+            "--data FILE, and a --method other than learnability",
+            lambda given: given.data is not None and given.method != "learnability",
+        ),
+    ),
+    "width": (Need("--codebook trellis. Got {codebook.given}", lambda given: given.codebook == "trellis"),),
+}
 
 
 @app.command("assign")
@@ -67,7 +95,7 @@ def assign_codewords(
     width: Annotated[
         Any,
         typer.Option(
-            parser=trellis_width,
+            parser=reader_of(EXTREME_SETTINGS["width"]),
             metavar="N|auto",
             show_default="2, or auto with --n-bits",
             help="The width of a trellis.",
@@ -133,7 +161,7 @@ def assign_codewords(
     elif sum(value is not None for value in given.values()) != 1:
         got = ", ".join(name for name, value in given.items() if value is not None) or "none of them"
         raise ValueError(f"Class distances come from one of --distances, --taxonomy and --data. Got {got}.")
-    check_needs(context, ASSIGN_NEEDS)
+    check_needs(context, NEEDS)
     check_sources({**given, "--codebook": codebook}, output)
     rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
     with limited_threads(n_threads), workers(n_jobs, scheduler), Display(quiet).watching():
@@ -157,7 +185,7 @@ def assign_codewords(
             raise ValueError(f"{source}: at least 2 classes are needed. Got {len(known.labels)}.")
         made = _made_codebook(codebook, (n_bits, n_symbols), width, known, rng_codebook)
         result = search(made, rng=rng_search, time_limit=time_limit, n_restarts=n_restarts)
-        tell("comparing classes and codewords")
+        report("comparing classes and codewords")
         if output is not None:
             save_assignment(output, result, known.labels, made)
         shown = _summary(made, result, known, n_shown)
@@ -178,7 +206,7 @@ class Known:
 
 def _from_data(source: str, format: str, name: str, rng: np.random.Generator) -> Known:
     X, samples, labels = _samples(source, format)
-    tell(f"measuring class distances by {name}")
+    report(f"measuring class distances by {name}")
     distances = CLASS_DISTANCES_FROM_DATA[name](
         X, samples.class_index, n_classes=len(labels), sample_weight=_weights(samples), rng=rng
     )
@@ -197,10 +225,10 @@ def _classes(
 
 def _samples(source: str, format: str) -> tuple[Any, Data, tuple[str, ...]]:
     """Features, what was read, and the labels of the classes."""
-    samples = read_data(source, format, progress=telling(f"reading {source}"))
+    samples = read_data(source, format, progress=reporter(f"reading {source}"))
     if isinstance(samples, TextData):
         fitted = TextVectorizer().fit(samples.texts)
-        X = fitted.transform(counted_off(samples.texts, "making features of texts", unit="texts"))
+        X = fitted.transform(reported(samples.texts, "making features of texts", unit="texts"))
     else:
         X = samples.X
     assert samples.classes is not None
@@ -293,9 +321,7 @@ def _text(codebook: Codebook, shown: dict[str, Any]) -> str:
         if shown["score"] is None
         else f"class-codeword score {shown['score']:.4f} (z = {z:.2f}): {place}",
     ]
-    apart = "(class distance, codeword distance)"
-    if not codebook.is_real:
-        apart = "(class distance, bits in which codewords differ)"
+    apart = f"(class distance, {DISTANCES.get(codebook.kind, 'bits in which codewords differ')})"
     if shown["classes"]:
         lines.append(f"classes and their nearest ones {apart}:")
     for example in shown["classes"]:

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from codekin.cli.display import Display
-from codekin.cli.option_needs import check_sources
-from codekin.cli.options import App, AsJson, Quiet
-from codekin.cli.values import named, one_of
-from codekin.datasets import DATASETS, FORMATS, fetch, load_dataset
-from codekin.datasets.exporting import export_dataset
-from codekin.datasets.fetching import SOURCES
-from codekin.datasets.home import data_home as home_folder
-from codekin.datasets.writing import WRITABLE_FORMATS, convert_data
-from codekin.progress import tell, telling
+from codekin.cli.options import App, AsJson, DataHome, Quiet, check_sources, named, one_of, reads_tables
+from codekin.data import DATASETS, FORMATS, ReadOptions, fetch, load_dataset
+from codekin.data.registry import SOURCES
+from codekin.data.stored_sets import data_home as home_folder
+from codekin.data.writing import WRITABLE_FORMATS, convert_data, export_dataset
+from codekin.progress import report, reporter
 
 app = App(no_args_is_help=True, help="List, download, convert and export data sets.")
-
-DataHome = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        show_default="$CODEKIN_DATA, or codekin in the user's cache folder",
-        help="The folder that holds one folder per data set.",
-    ),
-]
 
 
 @app.command("list")
@@ -67,14 +55,15 @@ def fetch_dataset(
 ) -> None:
     """Download a data set from its source into the data home, and check it."""
     with Display(quiet).watching():
-        tell(f"fetching {name}")
+        report(f"fetching {name}")
         folder = fetch(
-            name, data_home, progress=lambda file, done, total: tell(f"fetching {file}", done, total, unit="bytes")
+            name, data_home, progress=lambda file, done, total: report(f"fetching {file}", done, total, unit="bytes")
         )
     typer.echo(folder)
 
 
 @app.command("convert")
+@reads_tables()
 def convert(
     source: Annotated[str, typer.Argument(help="The file to read; - is the standard input.")],
     target: Annotated[str, typer.Argument(help="The file to write, .gz is compressed; - is the standard output.")],
@@ -84,6 +73,7 @@ def convert(
     ] = "auto",
     n_features: Annotated[int | None, typer.Option(min=1, help="The number of features of the source.")] = None,
     quiet: Quiet = False,
+    table: Any = None,
 ) -> None:
     """Convert a file to another format; auto goes by the file extensions and the first lines."""
     check_sources({"SOURCE": source}, target)
@@ -94,7 +84,8 @@ def convert(
             source_format=source_format,
             target_format=target_format,
             n_features=n_features,
-            progress=telling(f"converting {source}"),
+            options=ReadOptions(**table),
+            progress=reporter(f"converting {source}"),
         )
     typer.echo(f"{n_samples:,} samples", err=True)
 
@@ -111,7 +102,7 @@ def export(
     """Write a data set as files: train, validation and test, if it has them, and the taxonomy."""
     check_sources({"NAME": home_folder(data_home) / name}, folder)
     with Display(quiet).watching(only_if_slow=True):
-        tell(f"loading {name}")
+        report(f"loading {name}")
         files = export_dataset(load_dataset(name, data_home), folder)
     for path in files:
         typer.echo(path)

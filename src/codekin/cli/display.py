@@ -1,12 +1,14 @@
-"""Progress on stderr: a bar in a terminal, lines in a log, nothing if quiet.
+"""What commands show: results on stdout, progress on stderr.
 
-Work reports its progress (:mod:`codekin.progress`), and a separate thread shows a sign of life every second
-or two, even during long steps without reports. Kernels release the interpreter's lock, so that it can.
+Progress is a bar in a terminal, lines in a log, nothing if quiet. Work reports it (:mod:`codekin.progress`), and a
+separate thread shows a sign of life every second or two, even during long steps without reports. Kernels release the
+interpreter's lock, so that it can. Standard streams may be closed; labels must not control a terminal.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -16,7 +18,9 @@ from dataclasses import dataclass, replace
 from threading import Event, RLock, Thread
 from typing import Any
 
-from codekin.progress import Progress, listening
+import typer
+
+from codekin.progress import Progress, subscribe
 
 SECONDS_BETWEEN_LINES = 1.5
 """Between lines of a log; with the thread's own waiting time, lines are less than 2 seconds apart."""
@@ -51,7 +55,7 @@ class Display:
             return
         self.board = Bar() if self.is_live else Log(_write_line, only_if_slow=only_if_slow)
         try:
-            with self.board.shown(), listening(self.board.hear):
+            with self.board.shown(), subscribe(self.board.hear):
                 yield
         finally:
             self.board = None
@@ -248,3 +252,40 @@ class Log(Board):
         finally:
             is_over.set()
             thread.join()
+
+
+# All control characters except tabs and line ends, which are ours. A label with an escape sequence could move the
+# cursor, set the title of the window or type text.
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def hold_closed_streams() -> None:
+    """Open the null device instead of closed standard streams.
+
+    Otherwise the next file that is opened would get a stream's number, and its output. Python has None for a closed
+    stream: input and output stay None, so that a command that needs them can report it. Messages to a closed stderr are
+    dropped.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+            os.set_inheritable(descriptor, True)  # our workers need them, too
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (for as long as the process runs)
+
+
+def escaped(text: str) -> str:
+    r"""Text with control characters written as ``\u001b``, which is valid in JSON, too."""
+    return CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def for_stdout(text: str) -> str:
+    """Text as it goes to stdout: as it is to files and pipes, :func:`escaped` to a terminal."""
+    return escaped(text) if sys.stdout is not None and sys.stdout.isatty() else text
+
+
+def show(text: object) -> None:
+    """Print a result, :func:`escaped` on a terminal."""
+    typer.echo(for_stdout(str(text)))

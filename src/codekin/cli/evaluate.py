@@ -12,11 +12,11 @@ import typer
 from scipy.sparse import csr_array, vstack
 
 from codekin._system.memory import in_units
-from codekin._system.threads import limited_threads
-from codekin.cli.display import Display
-from codekin.cli.models import has_parts, loaded_classifier, reading_options, sample_chunks
-from codekin.cli.option_needs import TAXONOMY_NEEDS, check_needs, check_sources
+from codekin._system.parallel import limited_threads
+from codekin.cli.display import show
+from codekin.cli.models import LoadedModel, has_parts
 from codekin.cli.options import (
+    TAXONOMY_NEEDS,
     App,
     AsJson,
     Format,
@@ -27,13 +27,14 @@ from codekin.cli.options import (
     Taxonomy,
     TaxonomyLayout,
     Trust,
+    check_needs,
+    check_sources,
+    reads_tables,
 )
-from codekin.cli.streams import show
-from codekin.datasets import read_taxonomy
-from codekin.fitting.recipe import microseconds_of
-from codekin.measures import PredictionMeasures, prediction_measures
-from codekin.model.measuring import confidence_error
-from codekin.progress import tell, telling
+from codekin.data import read_taxonomy
+from codekin.fitting.trial import microseconds_of
+from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
+from codekin.progress import report, reporter
 
 app = App()
 
@@ -44,6 +45,7 @@ TIMED_CHUNKS = 5
 
 
 @app.command()
+@reads_tables()
 def evaluate(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
@@ -57,6 +59,7 @@ def evaluate(
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
+    table: Any = None,
 ) -> None:
     """Measure how good a model's predictions are, and how fast.
 
@@ -68,19 +71,18 @@ def evaluate(
     """
     check_needs(context, TAXONOMY_NEEDS)
     check_sources({"DATA": data, "--taxonomy": taxonomy})
-    display = Display(quiet)
-    saved = loaded_classifier(model, display, trusted=trust, takes_parts=True)
-    classifier = saved.model
+    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
+    classifier = loaded.classifier
     distances = None if has_parts(classifier) else classifier.class_distances_
     tree = None if distances is None else distances.tree
     if taxonomy is not None:
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
-    options = reading_options(saved, index_base, multilabel=multilabel)
-    with limited_threads(n_threads), display.watching():
+    samples = loaded.reader(data, format, index_base, multilabel=multilabel, table=table)
+    with limited_threads(n_threads), loaded.display.watching():
         predictions = _Predictions(classifier)
-        for X, read in sample_chunks(saved, data, format, options, ROWS_AT_ONCE, telling(f"predicting {data}")):
+        for X, read in samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"predicting {data}")):
             predictions.add(X, read.index_among(classifier.classes_))
-        tell("timing predictions")
+        report("timing predictions")
         timed = classifier if has_parts(classifier) else classifier.model_
         microseconds = microseconds_of(timed, csr_array(vstack(predictions.timed)))
         class_index = np.concatenate(predictions.true)
@@ -97,7 +99,7 @@ def evaluate(
         "mean_error_distance": measures.mean_error_distance,
         **predictions.likelihood_measures,
         "certified_share": predictions.certified_share,
-        "model_bytes": saved.n_bytes,
+        "model_bytes": loaded.saved.n_bytes,
         "microseconds_per_prediction": microseconds,
     }
     show(json.dumps(result) if as_json else _text(measures, result))
@@ -127,7 +129,7 @@ class _Predictions:
             return
         model = self.classifier.model_
         self.best.append(model.top_k(X, n_best)[0])
-        if len(model.members) > 1:
+        if len(model.codes) > 1:
             self.certified.append(model.candidates(X, 1).is_certified)
         if hasattr(self.classifier, "log_proba"):
             known = class_index >= 0

@@ -9,17 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from codekin._system.files import output_stream
-from codekin._system.threads import limited_threads
-from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.option_needs import check_sources
-from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust
-from codekin.cli.streams import for_stdout
-from codekin.datasets.samples import TextData
+from codekin._system.parallel import limited_threads
+from codekin.cli.display import for_stdout
+from codekin.cli.models import LoadedModel
+from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust, check_sources, reads_tables
+from codekin.data.blocks import output_stream
+from codekin.data.datasets import TextData
+from codekin.data.model_input import samples_for
 from codekin.explaining import Explanation
-from codekin.progress import telling
-from codekin.storage import SavedModel
+from codekin.progress import reporter
 
 app = App()
 
@@ -29,6 +27,7 @@ Naming = Callable[[int], str]
 
 
 @app.command()
+@reads_tables("label")
 def explain(
     model: Annotated[Path, typer.Argument(help="The folder of a model with linear bits.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
@@ -46,6 +45,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
     trust: Trust = False,
     quiet: Quiet = False,
+    table: Any = None,
 ) -> None:
     """Show what each word or feature contributes to the score of a label.
 
@@ -53,18 +53,15 @@ def explain(
     trained on texts needs texts, and shows words.
     """
     check_sources({"DATA": data, "MODEL": model}, output)
-    display = Display(quiet)
-    saved = loaded_classifier(model, display, trusted=trust)
-    classifier = saved.model
+    loaded = LoadedModel(model, trust=trust, quiet=quiet)
+    classifier = loaded.classifier
     if label is not None and top_k > 1:
-        raise ValueError(f"--label explains one label of each sample. Got --top-k {top_k} beside it.")
+        raise ValueError(f"--label explains one label of each sample. Got --top-k {top_k} as well.")
     wanted = None if label is None else _label(classifier, label)
     k = min(top_k, len(classifier.classes_))
-    options = reading_options(saved, index_base, labels="none")
-    with limited_threads(n_threads), display.watching(only_if_slow=True), output_stream(output) as stream:
-        progress = telling(f"explaining {data}")
-        n_done = 0
-        for X, read in sample_chunks(saved, data, format, options, ROWS_AT_ONCE, progress):
+    samples, n_done = loaded.reader(data, format, index_base, labels="none", table=table), 0
+    with limited_threads(n_threads), loaded.display.watching(only_if_slow=True), output_stream(output) as stream:
+        for X, read in samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"explaining {data}")):
             if wanted is not None:
                 columns: list[Any] = [wanted]
             elif k == 1:
@@ -72,7 +69,7 @@ def explain(
             else:
                 columns = list(classifier.top_k(X, k)[0].T)
             explained = [classifier.explain(X, labels) for labels in columns]
-            names = _names(saved, read)
+            names = _names(loaded, read)
             for row in range(X.shape[0]):
                 n_done += 1
                 for rank, one in enumerate(explained):
@@ -90,20 +87,19 @@ def _label(classifier: Any, text: str) -> Any:
     return found[0]
 
 
-def _names(saved: SavedModel, read: Any) -> Callable[[int], Naming]:
+def _names(loaded: LoadedModel, read: Any) -> Callable[[int], Naming]:
     """For each row of a chunk, a function from features to what they are called."""
-    vectorizer = saved.model_input.vectorizer
+    vectorizer = loaded.model_input.vectorizer
     if vectorizer is not None and isinstance(read, TextData):
+        samples: Any = samples_for(vectorizer, read)
 
         def of_text(row: int) -> Naming:
-            terms = vectorizer.terms_by_column(read.texts[row])
+            terms = vectorizer.terms_by_column(samples[row])
             return lambda feature: " / ".join(terms[feature])
 
         return of_text
-    names = getattr(saved.model, "feature_names_in_", None)
-    # As the file numbers them.
-    base = saved.model_input.encoding.get("index_base", 0)
-    return lambda _: lambda feature: f"feature {feature + base}" if names is None else str(names[feature])
+    names = getattr(loaded.classifier, "feature_names_in_", None)
+    return lambda _: loaded.feature_name if names is None else lambda feature: str(names[feature])
 
 
 def _text_lines(

@@ -11,16 +11,14 @@ from scipy.sparse import csr_array, vstack
 
 from codekin._system.arrays import read_npy
 from codekin._system.memory import in_units
-from codekin._system.threads import limited_threads
-from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.option_needs import check_sources
-from codekin.cli.options import App, Format, IndexBase, Multilabel, NThreads, Quiet, Trust
-from codekin.cli.streams import show
-from codekin.datasets.samples import TextData
-from codekin.explore.page import explorer_page
-from codekin.progress import tell, telling
-from codekin.storage import SavedModel
+from codekin._system.parallel import limited_threads
+from codekin.cli.display import show
+from codekin.cli.models import LoadedModel
+from codekin.cli.options import App, Format, IndexBase, Multilabel, NThreads, Quiet, Trust, check_sources
+from codekin.data.datasets import TextData
+from codekin.data.model_input import samples_for
+from codekin.deploy.explore.page import explorer_page
+from codekin.progress import report, reporter
 
 app = App()
 
@@ -58,45 +56,34 @@ def explore(
     if output.suffix not in (".html", ".htm"):
         raise ValueError(f"The name of a page must end in .html. Got {output}.")
     check_sources({"--data": data, "--accuracies": accuracies, "MODEL": model}, output)
-    display = Display(quiet)
-    saved = loaded_classifier(model, display, trusted=trust)
+    loaded = LoadedModel(model, trust=trust, quiet=quiet)
+    classifier, vectorizer = loaded.classifier, loaded.model_input.vectorizer
+    is_numbered = vectorizer is None and not hasattr(classifier, "feature_names_in_")
     X, y, texts = None, None, None
-    with limited_threads(n_threads), display.watching(only_if_slow=True):
+    with limited_threads(n_threads), loaded.display.watching(only_if_slow=True):
         if data is not None:
-            options = reading_options(saved, index_base, multilabel=multilabel)
-            chunks = sample_chunks(saved, data, format, options, ROWS_AT_ONCE, telling(f"reading {data}"))
-            X, y, texts = _samples(data, list(chunks))
-        tell("making the page")
-        # As the file numbers them.
-        base = saved.model_input.encoding.get("index_base", 0)
-        heading = title or f"Model {model.resolve().name}"
+            samples = loaded.reader(data, format, index_base, multilabel=multilabel)
+            chunks = list(samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"reading {data}")))
+            X, y, texts = _joined(chunks, vectorizer)
+        report("making the page")
         page = explorer_page(
-            saved.model,
+            classifier,
             X,
             y,
             texts=texts,
-            vectorizer=saved.model_input.vectorizer,
+            vectorizer=vectorizer,
             accuracies=None if accuracies is None else read_npy(accuracies),
-            title=heading,
-            feature_name=_numbered(saved, base),
+            title=title or f"Model {model.resolve().name}",
+            feature_name=(lambda _, feature: loaded.feature_name(feature)) if is_numbered else None,
         )
         written = page.save(output)
     if not quiet:
         show(f"{written}: {in_units(written.stat().st_size)}")
 
 
-def _samples(data: Path, chunks: list[tuple[Any, Any]]) -> tuple[Any, Any, list[str] | None]:
-    """All samples of a file, their labels and, if there are any, texts."""
-    if not chunks:
-        raise ValueError(f"{data}: there are no samples to look at.")
+def _joined(chunks: list[tuple[Any, Any]], vectorizer: Any) -> tuple[Any, Any, list[Any] | None]:
+    """All samples of a file, their labels and, if there are any, texts or rows."""
     X, y = csr_array(vstack([X for X, _ in chunks])), np.concatenate([read.labels for _, read in chunks])
     if not all(isinstance(read, TextData) for _, read in chunks):
         return X, y, None
-    return X, y, [text for _, read in chunks for text in read.texts]
-
-
-def _numbered(saved: SavedModel, base: int) -> Any:
-    """What features are called if they have numbers; None if they are words or have names."""
-    if saved.model_input.vectorizer is not None or hasattr(saved.model, "feature_names_in_"):
-        return None
-    return lambda _, feature: f"feature {feature + base}"
+    return X, y, [sample for _, read in chunks for sample in samples_for(vectorizer, read)]

@@ -8,15 +8,20 @@ from typing import Annotated, Any
 import typer
 
 from codekin._system.memory import in_units
-from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier
-from codekin.cli.option_needs import EXPORT_NEEDS, check_needs, check_sources
-from codekin.cli.options import App, Quiet, Trust
-from codekin.cli.streams import show
-from codekin.cli.values import named
-from codekin.export import export_onnx, export_page
+from codekin.cli.display import show
+from codekin.cli.models import LoadedModel
+from codekin.cli.options import App, Quiet, Trust, check_needs, check_sources, named
+from codekin.deploy.export import export_onnx, export_page
+from codekin.fitting.setting import Need
 
 app = App()
+
+NEEDS = {
+    "input": (
+        Need("a target whose name ends in .onnx. Got {target.value}", lambda given: given.target.suffix == ".onnx"),
+    ),
+    "title": (Need("a folder for a page. Got {target.value}", lambda given: given.target.suffix != ".onnx"),),
+}
 
 
 @app.command()
@@ -52,17 +57,17 @@ def export(
             f"Got {target}."
         )
     check_sources({"MODEL": model}, target)
-    check_needs(context, EXPORT_NEEDS)
-    saved = loaded_classifier(model, Display(quiet), trusted=trust)
-    vectorizer, k = saved.model_input.vectorizer, min(top_k, len(saved.model.classes_))
+    check_needs(context, NEEDS)
+    loaded = LoadedModel(model, trust=trust, quiet=quiet)
+    vectorizer, k = loaded.model_input.vectorizer, min(top_k, len(loaded.classifier.classes_))
     if target.suffix == ".onnx":
-        is_sparse = vectorizer is not None or bool(saved.model_input.encoding)
+        is_sparse = vectorizer is not None or bool(loaded.model_input.encoding)
         kind: Any = ("sparse" if is_sparse else "dense") if input == "auto" else input
-        written = export_onnx(saved.model, target, k=k, input=kind)
+        written = export_onnx(loaded.classifier, target, k=k, input=kind)
         note = f", {kind} input" + ("" if vectorizer is None else "; features of texts are made outside of it")
     elif vectorizer is None:
         raise ValueError(f"A page needs a model of texts. Got one of features in {model}.")
     else:
-        written, note = export_page(saved.model, target, vectorizer=vectorizer, title=title, k=k), ""
+        written, note = export_page(loaded.classifier, target, vectorizer=vectorizer, title=title, k=k), ""
     if not quiet:
         show(f"{written}: {in_units(written.stat().st_size)}{note}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,16 +11,14 @@ import numpy as np
 import typer
 from scipy.sparse import csr_array, vstack
 
-from codekin._system.threads import limited_threads
-from codekin._system.wording import counted, with_article
-from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Trust
-from codekin.cli.streams import show
-from codekin.estimators import TrellisClassifier
-from codekin.estimators.growth import free_codewords
-from codekin.progress import tell, telling
-from codekin.storage import SavedModel, check_target, save_model
+from codekin._system.messages import counted, with_article
+from codekin._system.parallel import limited_threads
+from codekin.cli.display import show
+from codekin.cli.models import LoadedModel
+from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Trust, reads_tables
+from codekin.estimators import ExtremeClassifier
+from codekin.progress import report, reporter
+from codekin.storage import check_target, save_model
 
 app = App()
 
@@ -28,9 +27,10 @@ ROWS_AT_ONCE = 50_000
 
 
 @app.command()
+@reads_tables()
 def grow(
     model: Annotated[
-        Path, typer.Argument(help="The folder of a model that was trained with --n-spare, or without re-ranking.")
+        Path, typer.Argument(help="The folder of a model that was trained with --n-reserved, or without re-ranking.")
     ],
     data: Annotated[Path, typer.Argument(help="A file of further samples with labels, known or new.")],
     output: Annotated[
@@ -47,53 +47,57 @@ def grow(
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
+    table: Any = None,
 ) -> None:
     """Train a model on further samples, also of classes that it has not seen.
 
     Each new class gets the free codeword that fits its samples best; there are free ones if the model was trained with
-    --n-spare. Then all bits are trained on all samples of the file, in chunks.
+    --n-reserved. Then all bits are trained on all samples of the file, in chunks.
     """
     if str(data) == "-":
         raise ValueError("codekin grow reads the samples several times, so they must be in a file. Got - instead.")
-    target, display = check_target(output or model), Display(quiet)
-    saved = loaded_classifier(model, display, trusted=trust)
-    classifier: Any = saved.model
+    target, loaded = check_target(output or model), LoadedModel(model, trust=trust, quiet=quiet)
+    classifier = loaded.classifier
     _check_can_grow(model, classifier, n_epochs)
     n_classes, n_samples = len(classifier.classes_), 0
-    options = reading_options(saved, index_base, multilabel=multilabel)
-
-    def chunks(what: str) -> Any:
-        return sample_chunks(saved, data, format, options, ROWS_AT_ONCE, telling(f"{what} {data}"))
-
-    with limited_threads(n_threads), display.watching():
+    samples = partial(
+        loaded.reader(data, format, index_base, multilabel=multilabel, table=table), chunk_rows=ROWS_AT_ONCE
+    )
+    with limited_threads(n_threads), loaded.display.watching():
         unknown, labels = [], []
-        for X, read in chunks("looking for new classes in"):
+        for X, read in samples(progress=reporter(f"looking for new classes in {data}")):
             n_samples += X.shape[0]
             is_new = ~np.isin(read.labels, classifier.classes_)
             unknown.append(X[np.flatnonzero(is_new)])
             labels.append(read.labels[is_new])
         if any(len(some) for some in labels):
-            tell("finding codewords for new classes")
+            report("finding codewords for new classes")
             classifier.add_classes(csr_array(vstack(unknown)), np.concatenate(labels))
         for epoch in range(n_epochs):
-            for X, read in chunks(f"epoch {epoch + 1} of {n_epochs} on"):
+            for X, read in samples(progress=reporter(f"epoch {epoch + 1} of {n_epochs} on {data}")):
                 classifier.partial_fit(X, read.labels)
         if n_epochs:
-            tell("measuring the bits")
+            report("measuring the bits")
             classifier.report(X, read.labels)
-        tell(f"saving {target}")
-        save_model(classifier, target, model_input=saved.model_input)
-    summary = _summary(saved, target, n_samples, n_classes)
+        report(f"saving {target}")
+        save_model(classifier, target, model_input=loaded.model_input)
+    summary = {
+        "model": str(target),
+        "n_samples": n_samples,
+        "n_classes": len(classifier.classes_),
+        "n_new_classes": len(classifier.classes_) - n_classes,
+        "n_free_codewords": len(classifier.model_.code.free_codewords),
+    }
     show(json.dumps(summary) if as_json else _text(summary))
 
 
 def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
     """Raise before any sample is read if the model cannot get new classes or be trained further."""
-    if not isinstance(classifier, TrellisClassifier):
+    if not isinstance(classifier, ExtremeClassifier):
         raise ValueError(
-            f"{model} holds {with_article(type(classifier).__name__)}; only a TrellisClassifier can grow from files."
+            f"{model} holds {with_article(type(classifier).__name__)}; only an ExtremeClassifier can grow from files."
         )
-    remedy = "codekin train --n-spare N makes a model that can."
+    remedy = "codekin train --n-reserved N makes a model that can."
     if not classifier.model_.is_single:
         raise ValueError(f"{model} has several codes or a re-ranking, so it cannot grow; {remedy}")
     # Without a pass over the samples no weight changes, so it does not matter how they were trained.
@@ -101,17 +105,6 @@ def _check_can_grow(model: Path, classifier: Any, n_epochs: int) -> None:
         raise ValueError(f"{model} was chosen within a budget, so it cannot be trained further; {remedy}")
     if n_epochs and not hasattr(classifier, "learner_"):
         raise ValueError(f"{model} was trained by a custom learner, which is not saved; {remedy}")
-
-
-def _summary(saved: SavedModel, target: Path, n_samples: int, n_classes_before: int) -> dict[str, Any]:
-    coded: Any = saved.model.model_
-    return {
-        "model": str(target),
-        "n_samples": n_samples,
-        "n_classes": coded.n_classes,
-        "n_new_classes": coded.n_classes - n_classes_before,
-        "n_free_codewords": len(free_codewords(coded.code)),
-    }
 
 
 def _text(summary: dict[str, Any]) -> str:

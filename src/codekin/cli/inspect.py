@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 
-from codekin._system.folders import visible
+from codekin._system.files import visible
 from codekin._system.memory import in_units
-from codekin._system.wording import counted
-from codekin.cli.display import Display
-from codekin.cli.models import has_parts, loaded_classifier, ranking_facts, ranking_text
+from codekin._system.messages import counted
+from codekin.cli.display import show
+from codekin.cli.models import LoadedModel, has_parts, ranking_facts, ranking_text
 from codekin.cli.options import App, AsJson, Quiet, Trust
-from codekin.cli.streams import show
 
 app = App()
 
@@ -35,28 +35,28 @@ def inspect(
     Losses are decoding losses on the samples of the last measurement: training samples, if the model comes from codekin
     train. A model that was saved without a measurement has none.
     """
-    saved = loaded_classifier(model, Display(quiet), trusted=trust, takes_parts=True)
-    whole = saved.model
+    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
+    whole = loaded.classifier
     classifier = whole.estimator_ if has_parts(whole) else whole
     codebook, report = classifier.codebook_, classifier.report()
     facts = report.as_dict()
     losses = facts.pop("bit_losses")
     bits = _Bits(classifier, losses, _labels(whole))
     tree = None if classifier.class_distances_ is None else classifier.class_distances_.tree
-    vectorizer = saved.model_input.vectorizer
+    vectorizer = loaded.model_input.vectorizer
     result: dict[str, Any] = {
         "model": str(model),
         "kind": type(whole).__name__,
         **facts,
         "parts": _parts(whole) if has_parts(whole) else None,
-        "width": None if codebook.graph is None else codebook.graph.width,
-        "nodes": _nodes(codebook.tree),
+        "width": codebook.width,
+        "nodes": KINDS[codebook.kind].nodes(codebook.graph),
         "n_features": getattr(classifier, "n_features_in_", None),
-        "input": "features" if vectorizer is None else f"texts ({vectorizer.vectorizer.method})",
+        "input": "features" if vectorizer is None else f"texts ({vectorizer.described})",
         "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
         "temperature": getattr(classifier, "temperature_", None),
-        "model_bytes": saved.n_bytes,
-        "weights_precision": getattr(classifier.model_.members[0].bits, "precision", None),
+        "model_bytes": loaded.saved.n_bytes,
+        "weights_precision": getattr(classifier.model_.codes[0].bits, "precision", None),
         "weights_bytes": _weights_bytes(classifier.model_),
         "ranking": ranking_facts(classifier.model_),
         "files": {path.name: path.stat().st_size for path in visible(model)},
@@ -92,14 +92,9 @@ def _labels(classifier: Any) -> Any:
     return np.array(parts, dtype=object)
 
 
-def _nodes(tree: Any) -> dict[str, int] | None:
-    """How many nodes a tree of classes has, and how many children the largest of them."""
-    return None if tree is None else {"n_nodes": tree.n_nodes, "most_children": int(np.diff(tree.first_bits).max())}
-
-
 def _weights_bytes(model: Any) -> int | None:
     """The memory of the weights of all codes, if known."""
-    bits: list[Any] = [member.bits for member in model.members]
+    bits: list[Any] = [member.bits for member in model.codes]
     return sum(of_member.nbytes for of_member in bits) if all(hasattr(b, "nbytes") for b in bits) else None
 
 
@@ -107,35 +102,65 @@ class _Bits:
     """The bits of a model, without constant ones."""
 
     def __init__(self, classifier: Any, losses: list[float], labels: Any) -> None:
-        self.labels = labels
-        # Trees may be too large for a coding matrix; none of their bits is constant.
-        self.matrix = classifier.model_.coding_matrix if classifier.codebook_.tree is None else np.zeros((0, 0))
-        self.losses = losses
-        codebook = classifier.model_.codebook
-        self.symbols = {"positive": 1, "negative": -1} if codebook.n_symbols == 2 else range(codebook.n_symbols)
-        values = self.symbols.values() if isinstance(self.symbols, dict) else self.symbols
-        has_both = np.sum([(self.matrix == symbol).any(axis=0) for symbol in values], axis=0) > 1
-        if codebook.is_real:
-            has_both, self.matrix = np.ptp(self.matrix, axis=0) > 0, np.sign(self.matrix)
-        self.n_constant = int((~has_both).sum())
-        self.learned = np.flatnonzero(has_both)
+        self.model, self.losses, self.labels = classifier.model_, losses, labels
+        self.kind = KINDS[self.model.codebook.kind]
+        is_learned = self.kind.varies(self.model)
+        self.n_constant = int((~is_learned).sum())
+        self.learned = np.flatnonzero(is_learned)
 
     def easiest(self, n: int, *, sign: int) -> list[dict[str, Any]]:
         """The bits with the smallest losses, times ``sign``; the lower number first among equals."""
         order = np.argsort(sign * np.array(self.losses)[self.learned], kind="stable")
-        return [{"bit": bit, "loss": self.losses[bit], **self._sides(bit)} for bit in self.learned[order[:n]].tolist()]
+        return [
+            {"bit": bit, "loss": self.losses[bit], **self.kind.sides(self.model.coding_matrix[:, bit], self.labels)}
+            for bit in self.learned[order[:n]].tolist()
+        ]
 
-    def _sides(self, bit: int) -> dict[str, Any]:
-        if not isinstance(self.symbols, dict):
-            of_symbols = [np.flatnonzero(self.matrix[:, bit] == symbol) for symbol in self.symbols]
-            shown = [{"n": len(own), "labels": self.labels[own[:LABELS_SHOWN]].tolist()} for own in of_symbols]
-            return {"symbols": [side for side in shown if side["n"]]}
-        sides: dict[str, Any] = {}
-        for name, sign in self.symbols.items():
-            classes = np.flatnonzero(self.matrix[:, bit] == sign)
-            sides[f"n_{name}"] = len(classes)
-            sides[f"{name}_labels"] = self.labels[classes[:LABELS_SHOWN]].tolist()
-        return sides
+
+def _varies(model: Any) -> Any:
+    """Which columns of the coding matrix have more than one symbol, or number."""
+    matrix, is_used = model.coding_matrix, np.hstack([member.code.is_used for member in model.codes])
+    lowest = np.where(is_used, matrix, np.inf).min(axis=0)
+    return np.asarray(np.where(is_used, matrix, -np.inf).max(axis=0) > lowest)
+
+
+def _two_sides(column: Any, labels: Any) -> dict[str, Any]:
+    sides: dict[str, Any] = {}
+    for name, is_there in (("positive", column > 0), ("negative", column < 0)):
+        sides[f"n_{name}"] = int(is_there.sum())
+        sides[f"{name}_labels"] = labels[np.flatnonzero(is_there)[:LABELS_SHOWN]].tolist()
+    return sides
+
+
+def _side_of_each_symbol(column: Any, labels: Any) -> dict[str, Any]:
+    classes = [np.flatnonzero(column == symbol) for symbol in np.unique(column[column >= 0])]
+    return {"symbols": [{"n": len(own), "labels": labels[own[:LABELS_SHOWN]].tolist()} for own in classes]}
+
+
+class _Kind(NamedTuple):
+    """What is shown of a kind of codebook.
+
+    - ``varies``: which bits of a model are not constant.
+    - ``sides``: a column of the coding matrix as the labels on its sides.
+    - ``nodes``: the sizes of a tree of classes.
+    """
+
+    varies: Callable[[Any], Any] = _varies
+    sides: Callable[[Any, Any], dict[str, Any]] = _two_sides
+    nodes: Callable[[Any], dict[str, int] | None] = lambda _: None
+
+
+KINDS = {
+    "signs": _Kind(),
+    "symbols": _Kind(sides=_side_of_each_symbol),
+    "targets": _Kind(),
+    "trellis": _Kind(),
+    "tree": _Kind(
+        # A tree may be too large for a coding matrix; none of its bits is constant.
+        varies=lambda model: np.ones(model.n_bits, dtype=bool),
+        nodes=lambda tree: {"n_nodes": tree.n_nodes, "most_children": int(np.diff(tree.first_bits).max())},
+    ),
+}
 
 
 def _text(report: Any, result: dict[str, Any]) -> str:

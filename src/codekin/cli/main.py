@@ -23,9 +23,8 @@ from typing import Annotated, Any
 import typer
 
 from codekin._version import __version__
-from codekin.cli.display import starting
+from codekin.cli.display import escaped, hold_closed_streams, starting
 from codekin.cli.help import App, HelpGroup
-from codekin.cli.streams import escaped, hold_closed_streams
 
 EXIT_FAILED, EXIT_WRONG = 1, 2
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
@@ -40,9 +39,11 @@ RENAMED = {
     "train": {
         "--budget": "--max-model-bytes",
         "--learner": "--estimator",
-        "--members": "--n-members",
+        "--members": "--n-codes",
         "--n-bits": "--max-bits",
-        "--spare": "--n-spare",
+        "--n-members": "--n-codes",
+        "--n-spare": "--n-reserved",
+        "--spare": "--n-reserved",
     }
 }
 """Old names of options, before they were named like the parameters of the estimators."""
@@ -219,7 +220,10 @@ def _sentence(error: Any) -> str:
         if type(error).__name__ == "NoArgsIsHelpError":
             return str(error.format_message())
         command = getattr(getattr(error, "ctx", None), "command_path", "codekin")
-        return f"{command}: {_ended(_one_line(error.format_message()).rstrip('.'))} See {command} --help."
+        text = _one_line(error.format_message()).rstrip(".")
+        if hasattr(error.__cause__, "errors"):  # of pydantic, by which newer versions of typer check numbers
+            text = f"{text.replace('Input should be', 'must be')}. Got {error.__cause__.errors()[0]['input']!r} instead"
+        return f"{command}: {_ended(text)} See {command} --help."
     text = _one_line(_reason(error) or type(error).__name__)
     if isinstance(error, WRONG_INPUT + EXPECTED_FAILURES):
         return f"codekin: {_ended(text)}"

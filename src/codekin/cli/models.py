@@ -1,8 +1,9 @@
-"""Loading models for commands."""
+"""The models that commands work with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,61 +11,83 @@ import numpy as np
 
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
-from codekin.datasets import ReadOptions
-from codekin.datasets.options import LabelKind, label_kind
-from codekin.datasets.reading import ReadProgress
-from codekin.datasets.samples import Data
+from codekin.data import ReadOptions
+from codekin.data.datasets import Data, TextData
+from codekin.data.options import LabelKind, label_kind
 from codekin.model import Model
-from codekin.progress import tell
-from codekin.storage import ModelFolderError, SavedModel, load_saved
+from codekin.progress import report
+from codekin.storage import ModelFolderError, load_saved
 
 
-def loaded_classifier(folder: Path, display: Display, *, trusted: bool, takes_parts: bool = False) -> SavedModel:
-    """What is in a model folder, if it is a classifier with labels; with parts of classes if they are accepted."""
-    with display.watching(only_if_slow=True):
-        tell(f"loading {folder}")
-        saved = load_saved(folder, trusted=trusted)
-    if not saved.has_labels:
-        raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
-    if has_parts(saved.model) and not takes_parts:
-        raise ModelFolderError(
-            f"{folder} holds a SubclassClassifier, whose classes may have several codewords; "
-            "codekin predict, evaluate and inspect accept it, other commands do not."
+class LoadedModel:
+    """A classifier that a command works with, how its samples are read, and a display of the progress.
+
+    Only commands that accept a SubclassClassifier say ``takes_parts``.
+    """
+
+    def __init__(self, folder: Path, *, trust: bool, quiet: bool, takes_parts: bool = False) -> None:
+        self.display = Display(quiet)
+        with self.display.watching(only_if_slow=True):
+            report(f"loading {folder}")
+            saved = load_saved(folder, trusted=trust)
+        if saved.parts is None:
+            raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
+        if has_parts(saved.model) and not takes_parts:
+            raise ModelFolderError(
+                f"{folder} holds a SubclassClassifier, whose classes may have several codewords; "
+                "codekin predict, evaluate and inspect accept it, other commands do not."
+            )
+        self.saved, self.classifier, self.model_input = saved, saved.model, saved.model_input
+
+    def reader(
+        self,
+        data: str | Path,
+        format: str,
+        index_base: int | None,
+        *,
+        labels: LabelKind | None = None,
+        multilabel: str = "error",
+        table: Mapping[str, Any] | None = None,
+    ) -> Callable[..., Iterator[tuple[Any, Data]]]:
+        """A function that reads features and what they were made from, given ``chunk_rows`` and ``progress``.
+
+        By default ``index_base``, ``labels`` and the columns of a ``table`` are those of training. What was understood
+        of a table is shown once.
+        """
+        if not hasattr(self.classifier, "n_features_in_"):
+            raise ModelFolderError(
+                "The model does not know the number of features, so no file can be read for it. Load it in Python with "
+                "load_model and pass samples like those it was fitted to."
+            )
+        if index_base is not None and self.model_input.vectorizer is not None:
+            raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
+        options = ReadOptions(
+            labels=label_kind(self.classifier.classes_) if labels is None else labels,
+            multilabel=multilabel,  # type: ignore[arg-type]
+            index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
+            **(table or {}),
         )
-    return saved
+        n_features = self.classifier.n_features_in_
+        chunks = partial(self.model_input.chunks, data, format=format, n_features=n_features, options=options)
+        shown: list[str] = []
+
+        def read(**how: Any) -> Iterator[tuple[Any, Data]]:
+            for X, part in chunks(**how):
+                if isinstance(part, TextData) and part.table is not None and not shown:
+                    shown.append(f"{data}: {part.reading}; texts from {', '.join(part.table.text)}")
+                    self.display.note(shown[0])
+                yield X, part
+
+        return read
+
+    def feature_name(self, feature: int) -> str:
+        """What a feature with a number is called: as the file numbers it."""
+        return f"feature {feature + self.model_input.encoding.get('index_base', 0)}"
 
 
 def has_parts(classifier: Any) -> bool:
     """Whether the classes of a classifier have parts, each with its own codeword."""
     return hasattr(classifier, "class_of_part_")
-
-
-def reading_options(
-    saved: SavedModel, index_base: int | None, *, labels: LabelKind | None = None, multilabel: str = "error"
-) -> ReadOptions:
-    """The options for reading samples for a model; by default ``index_base`` and ``labels`` are those of training."""
-    if not hasattr(saved.model, "n_features_in_"):
-        raise ModelFolderError(
-            "The model does not know the number of features, so no file can be read for it. Load it in Python with "
-            "load_model and pass samples like those it was fitted to."
-        )
-    if index_base is not None and saved.model_input.vectorizer is not None:
-        raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
-    return ReadOptions(
-        labels=label_kind(saved.model.classes_) if labels is None else labels,
-        multilabel=multilabel,  # type: ignore[arg-type]
-        index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
-    )
-
-
-def sample_chunks(
-    saved: SavedModel, data: str | Path, format: str, options: ReadOptions, chunk_rows: int, progress: ReadProgress
-) -> Iterator[tuple[Any, Data]]:
-    """The features of samples for a model, and what was read, some samples at a time."""
-    n_features = saved.model.n_features_in_
-    return saved.model_input.chunks(
-        data, format=format, n_features=n_features, options=options, chunk_rows=chunk_rows, progress=progress
-    )
 
 
 def ranking_facts(model: Model) -> dict[str, Any] | None:
@@ -73,12 +96,12 @@ def ranking_facts(model: Model) -> dict[str, Any] | None:
         return None
     vectors = model.ranking.vectors
     return {
-        "n_members": len(model.members),
+        "n_codes": len(model.codes),
         "n_candidates": min(model.ranking.n_candidates, model.n_classes),
         "n_indexed": min(model.ranking.n_indexed, model.n_classes),
         "weight": model.ranking.weight,
         "temperature": model.ranking.temperature,
-        "reach": model.ranking.reach if np.isfinite(model.ranking.reach) else None,
+        "reach": model.ranking.max_loss_gap if np.isfinite(model.ranking.max_loss_gap) else None,
         "n_vector_entries": None if vectors is None else vectors.n_entries,
         "vector_bytes": None if vectors is None else vectors.nbytes,
     }
@@ -88,8 +111,8 @@ def ranking_text(facts: dict[str, Any] | None) -> list[str]:
     """The same as lines of text."""
     if facts is None:
         return []
-    reach = "" if facts["reach"] is None else f", at most {facts['reach']:g} behind the best"
-    lines = [f"  candidates of each code        {facts['n_candidates']}{reach}"]
+    limit = "" if facts["reach"] is None else f", at most {facts['reach']:g} behind the best"
+    lines = [f"  candidates of each code        {facts['n_candidates']}{limit}"]
     if facts["n_indexed"]:
         lines.append(f"  candidates of the index        {facts['n_indexed']}")
     if facts["n_vector_entries"] is not None:

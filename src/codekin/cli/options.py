@@ -1,14 +1,116 @@
-"""What several commands share: the kind of app, and options."""
+"""What several commands share: the kind of app, options with the parsers of their values, and checks of options."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from numbers import Integral
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
 
+from codekin._system.memory import in_bytes
+from codekin._system.messages import not_installed, suggestion
+from codekin._system.parallel import with_workers
 from codekin.cli.help import App as App  # noqa: PLC0414
-from codekin.cli.values import named
-from codekin.datasets import FORMATS
+from codekin.data import FORMATS
+from codekin.fitting.setting import Need, Setting, Spelled
+
+
+def one_of(choices: Iterable[str]) -> Callable[[str], str]:
+    """Accepts the names of a table."""
+    names = list(choices)
+
+    def parse(text: str) -> str:
+        if text not in names:
+            hint = suggestion(text, names)
+            raise typer.BadParameter(f"must be one of {', '.join(names)}. Got {text!r} instead.{hint}")
+        return text
+
+    return parse
+
+
+def named(names: Iterable[str], help: str, *declarations: str, **settings: Any) -> Any:
+    """An option whose value is one of some names."""
+    return typer.Option(*declarations, parser=one_of(names), metavar="NAME", help=help, **settings)
+
+
+def size(text: str) -> int:
+    """A number of bytes, with or without a unit."""
+    try:
+        n_bytes = in_bytes(str(text))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if n_bytes < 1:
+        raise typer.BadParameter(f"a size must be at least one byte. Got {text!r} instead.")
+    return n_bytes
+
+
+def reader_of(setting: Setting) -> Callable[[Any], Any]:
+    """Accepts the values of a setting; "none" is None, where that is not the default."""
+    has_none = setting.is_optional and setting.default is not None
+    words = [*setting.names[:1], *(["none"] if has_none else []), *setting.names[1:]]
+    if setting.is_size:
+        return size
+    if setting.numbers is None:
+        return lambda text: None if one_of(words)(text) == "none" and has_none else text
+    quoted = "".join(f"{word!r}{', ' if word != words[-1] else ' or '}" for word in words)
+
+    def read(text: Any) -> Any:
+        if text in words:
+            return None if text == "none" else text
+        number = _number(str(text), is_whole=setting.numbers.type is Integral)
+        if number is None or number not in setting.numbers:
+            raise typer.BadParameter(f"must be {quoted}{_in_words(setting.numbers)}. Got {text!r} instead.")
+        return number
+
+    return read
+
+
+def metavar_of(setting: Setting) -> str:
+    """How the help shows a value of a setting."""
+    return setting.metavar or ("N" if setting.numbers is not None else "NAME")
+
+
+def _number(text: str, *, is_whole: bool) -> int | float | None:
+    if is_whole:
+        return int(text) if text.isdecimal() else None
+    try:
+        return float(text) if float(text) < float("inf") else None
+    except ValueError:
+        return None
+
+
+def _in_words(numbers: Any) -> str:
+    if numbers.type is Integral:
+        return f"a whole number of at least {numbers.left}"
+    return f"a number above {numbers.left}" if numbers.right is None else f"a number from {numbers.left} to 1"
+
+
+def positive_number(text: str) -> float:
+    """A number above 0."""
+    number = _number(str(text), is_whole=False)
+    if number is None or number <= 0:
+        raise typer.BadParameter(f"must be a number above 0. Got {text!r} instead.")
+    return number
+
+
+def two_numbers(text: str) -> tuple[int, int]:
+    """From and to, separated by a comma or a hyphen; a single number means both."""
+    parts = str(text).replace("-", ",").split(",")
+    low, high = (int(parts[k]) if parts[k].isdecimal() else 0 for k in (0, -1))
+    if len(parts) > 2 or not 1 <= low <= high:
+        raise typer.BadParameter(
+            f"must be one or two whole numbers from 1 on, the smaller one first, like 1,2. Got {text!r} instead."
+        )
+    return low, high
+
 
 READING = "Reading"
 
@@ -30,6 +132,116 @@ Multilabel = Annotated[
         rich_help_panel=READING,
     ),
 ]
+TABLES = "Tables"
+
+
+def column_names(text: str) -> tuple[str, ...]:
+    """Names or numbers of columns, separated by commas."""
+    names = tuple(name.strip() for name in str(text).split(","))
+    if not all(names):
+        raise typer.BadParameter(f"must be names of columns, separated by commas. Got {text!r} instead.")
+    return names
+
+
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        show_default="the column that is called label, category, class, ...",
+        rich_help_panel=TABLES,
+        help="The column of a table that has the labels: its name or its number.",
+    ),
+]
+TextColumns = Annotated[
+    Any,
+    typer.Option(
+        "--text",
+        parser=column_names,
+        metavar="COLUMNS",
+        show_default="the column that is called text, title, description, ...",
+        rich_help_panel=TABLES,
+        help="The columns of a table that have the texts, separated by commas; codekin train also takes weights, as in "
+        "title:2,description.",
+    ),
+]
+
+
+def _further_columns(option: str, help: str) -> Any:
+    how: dict[str, Any] = {"metavar": "COLUMNS", "show_default": "none", "rich_help_panel": TABLES}
+    return Annotated[Any, typer.Option(option, parser=column_names, help=help, **how)]
+
+
+NumberColumns = _further_columns("--numbers", "Further columns to use: numbers, separated by commas.")
+CategoryColumns = _further_columns("--categories", "Further columns to use: categories, separated by commas.")
+HasHeader = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        show_default="found",
+        rich_help_panel=TABLES,
+        help="Whether the first row of a CSV or TSV file has the names of the columns.",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER",
+        show_default="found",
+        rich_help_panel=TABLES,
+        help="What separates the columns of a CSV file; tab for a tab.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        show_default="UTF-8, or UTF-16 with a byte order mark",
+        rich_help_panel=TABLES,
+        help="The encoding of a text file, such as latin-1.",
+    ),
+]
+_TABLE_OPTIONS = {
+    "label": LabelColumn,
+    "text": TextColumns,
+    "numbers": NumberColumns,
+    "categories": CategoryColumns,
+    "header": HasHeader,
+    "delimiter": Delimiter,
+    "encoding": Encoding,
+}
+
+
+def reads_tables(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of tables; it takes them as ``table``, a mapping of options of a reader."""
+    chosen = {name: kind for name, kind in _TABLE_OPTIONS.items() if name not in left_out}
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [
+            each.replace(kind=each.KEYWORD_ONLY)
+            for each in signature.parameters.values()
+            if each.name != "table" and each.kind is not each.VAR_KEYWORD
+        ]
+        further = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in chosen.items()
+        ]
+
+        @wraps(command)
+        def with_table(**given: Any) -> None:
+            table = {name: given.pop(name) for name in chosen}
+            table = {name: value for name, value in table.items() if value is not None}
+            if table.get("delimiter") == "tab":
+                table["delimiter"] = "\t"
+            command(**given, table=table)
+
+        with_table.__signature__ = signature.replace(parameters=[*own, *further])  # type: ignore[attr-defined]
+        return with_table
+
+    return decorated
+
+
 Taxonomy = Annotated[
     str | None, typer.Option(metavar="FILE", help="A tree of the classes: lines of `parent child`, or paths.")
 ]
@@ -62,5 +274,103 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 ToFile = Annotated[
     str, typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is the standard output.")
 ]
+DataHome = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        show_default="$CODEKIN_DATA, or codekin in the user's cache folder",
+        help="The folder that holds one folder per data set.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 RandomState = Annotated[int, typer.Option(min=0, help="The seed; the same data and options give the same result.")]
+
+TAXONOMY_NEEDS = {"taxonomy_layout": (Need("--taxonomy FILE", lambda given: given.taxonomy is not None),)}
+
+
+def check_needs(context: typer.Context, needs: Mapping[str, Iterable[Need]], **known: Any) -> None:
+    """Raise if an option was given without what it needs; ``known`` overrides values of the command line."""
+    values, options = {**context.params, **known}, {each.name: each.opts[0] for each in context.command.params}
+    for option, every in needs.items():
+        source: Any = context.get_parameter_source(option)
+        if source is None or source.name == "DEFAULT":
+            continue
+        for need in every:
+            if not need.is_met(SimpleNamespace(**values)):
+                names = {name: _spelled(options.get(name, name), value) for name, value in values.items()}
+                given = _spelled(options[option], context.params[option]).given
+                raise ValueError(f"{given} needs {need.what.format(**names)}.")
+
+
+def _spelled(option: str, value: Any) -> Spelled:
+    """The option as it may have been typed."""
+    if isinstance(value, bool):
+        return Spelled(option, option, value)
+    shown = ",".join(map(str, value)) if isinstance(value, tuple) else "none" if value is None else value
+    return Spelled(option, f"{option} {shown}", value)
+
+
+def check_sources(sources: Mapping[str, Any], output: Any = None) -> None:
+    """Raise if two of the named sources are the standard input, or if the output would replace one of them."""
+    names = [name for name, source in sources.items() if str(source) == "-"]
+    if len(names) > 1:
+        raise ValueError(f"The standard input can be read only once. Got - for {' and for '.join(names)}.")
+    replaced = _files(output, 1)
+    for name, source in sources.items():
+        if not replaced.isdisjoint(_files(source, 0)):
+            raise ValueError(f"Writing {output} would replace an input, {name} {source}. Choose another output.")
+
+
+def _files(path: Any, stream: int) -> set[tuple[int, int]]:
+    """The identities of a file or of a folder and its files, whatever they are called; ``-`` is a standard stream."""
+    if path is None:
+        return set()
+    place = Path(path)
+    try:
+        found = [os.fstat(stream) if str(path) == "-" else place.stat()]
+        found += [each.stat() for each in place.iterdir()] if place.is_dir() else []
+    except OSError:  # there is none as yet
+        return set()
+    return {(one.st_dev, one.st_ino) for one in found if stat.S_ISREG(one.st_mode) or stat.S_ISDIR(one.st_mode)}
+
+
+SECONDS_TO_ANSWER = 10
+SECONDS_WITHOUT_WORKERS = 120
+"""How long to wait for new workers when all are lost."""
+
+
+@contextmanager
+def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
+    """Share the work of the block among ``n_jobs`` processes or the workers of a Dask scheduler, if any."""
+    if n_jobs == 0:
+        raise ValueError("--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead.")
+    if scheduler is None:
+        with with_workers(n_jobs):
+            yield
+        return
+    if n_jobs is not None:
+        raise ValueError(f"--scheduler uses all workers of the cluster. Got --n-jobs {n_jobs} as well.")
+    from joblib import parallel_config
+
+    with _client(scheduler) as client:
+        if not client.ncores():
+            raise ConnectionError(
+                f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
+            )
+        with parallel_config(backend="dask", client=client, wait_for_workers_timeout=SECONDS_WITHOUT_WORKERS):
+            yield
+
+
+def _client(scheduler: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise not_installed("--scheduler", "distributed") from None
+    try:
+        # A default client stays in Dask's settings even if it never got an answer.
+        return Client(scheduler, timeout=SECONDS_TO_ANSWER, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        # A valid address that does not answer is not an error of the command line; an invalid address is.
+        kind = ConnectionError if isinstance(error, OSError) else ValueError
+        raise kind(f"The Dask scheduler at {scheduler} cannot be reached: {reason}.") from error

@@ -10,21 +10,20 @@ from typing import Annotated, Any
 
 import typer
 
-from codekin._system.files import output_stream
-from codekin._system.threads import limited_threads
-from codekin.cli.display import Display
-from codekin.cli.models import loaded_classifier, reading_options, sample_chunks
-from codekin.cli.option_needs import check_sources
-from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust
-from codekin.cli.streams import for_stdout
-from codekin.datasets.one_text import known_word_counter
-from codekin.predicting.answers import best_labels, json_objects
-from codekin.progress import tell
+from codekin._system.parallel import limited_threads
+from codekin.cli.display import for_stdout
+from codekin.cli.models import LoadedModel
+from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust, check_sources, reads_tables
+from codekin.data.blocks import output_stream
+from codekin.data.model_input import known_word_counter
+from codekin.deploy.predictor import best_labels, json_objects
+from codekin.progress import report
 
 app = App()
 
 
 @app.command()
+@reads_tables()
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
@@ -56,6 +55,7 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
     trust: Trust = False,
     quiet: Quiet = False,
+    table: Any = None,
 ) -> None:
     """Predict the classes of samples.
 
@@ -65,34 +65,32 @@ def predict(
     words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON.
     """
     check_sources({"DATA": data, "MODEL": model}, output)
-    display = Display(quiet)
-    saved = loaded_classifier(model, display, trusted=trust, takes_parts=True)
-    classifier = saved.model
+    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
+    classifier, display = loaded.classifier, loaded.display
     if coverage is not None:
         _check_coverage(model, classifier, coverage, top_k, probabilities)
-    known_words = known_word_counter(saved.model_input.vectorizer)
+    known_words = known_word_counter(loaded.model_input.vectorizer)
     if min_known and known_words is None:
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
-    k = 1 if top_k is None else min(top_k, len(classifier.classes_))
     if not as_json:
         _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities or coverage is not None)
-    options = reading_options(saved, index_base, labels="none")
+    samples = loaded.reader(data, format, index_base, labels="none", table=table)
     stage, n_done = f"predicting {data}", 0
     # Do not fill the log while waiting for lines of a pipe.
     is_shown = data != "-" or display.is_live
     with limited_threads(n_threads), display.watching() if is_shown else nullcontext():
-        tell(stage)
+        report(stage)
 
         def progress(done: int, total: int) -> None:
-            tell(stage, done, total, count=n_done, unit="samples")
+            report(stage, done, total, count=n_done, unit="samples")
 
         with output_stream(output) as stream:
-            for X, _ in sample_chunks(saved, data, format, options, chunk_rows, progress):
+            for X, _ in samples(chunk_rows=chunk_rows, progress=progress):
                 known = None if known_words is None else known_words(X)
                 if coverage is not None:
                     labels, of_labels = [own.tolist() for own in classifier.predict_sets(X, coverage)], None
                 else:
-                    labels, of_labels = best_labels(classifier, X, k, probabilities)
+                    labels, of_labels = best_labels(classifier, X, top_k or 1, probabilities)
                 for i in [i for i, n in enumerate(known or ()) if n < min_known]:
                     labels[i] = []
                     if of_labels is not None:
@@ -113,7 +111,7 @@ def _check_coverage(model: Path, classifier: Any, coverage: float, top_k: int | 
     """Stop before any sample is read if sets cannot be predicted."""
     other = "--top-k" if top_k is not None else "--probabilities" if probabilities else None
     if other is not None:
-        raise ValueError(f"--coverage prints sets of labels. Got {other} beside it.")
+        raise ValueError(f"--coverage prints sets of labels. Got {other} as well.")
     if not hasattr(classifier, "set_calibration_"):
         raise ValueError(f"--coverage needs a calibrated model; codekin calibrate {model} DATA makes it one.")
     classifier.set_calibration_.largest_score(coverage)

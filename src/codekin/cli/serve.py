@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from codekin._system.threads import limited_threads
-from codekin._system.wording import counted
-from codekin.cli.display import Display
-from codekin.cli.options import App, NThreads, Quiet, Trust
-from codekin.cli.streams import show
-from codekin.cli.values import positive_number, size
-from codekin.progress import tell
+from codekin._system.messages import counted
+from codekin._system.parallel import limited_threads
+from codekin.cli.display import Display, show
+from codekin.cli.options import App, NThreads, Quiet, Trust, positive_number, size
+from codekin.progress import report
 
 app = App()
 
@@ -55,15 +53,15 @@ def serve(
     the server after the requests in progress. It has no passwords and no encryption: let a reverse proxy face the
     internet.
     """
-    from codekin.serving import Limits, application
-    from codekin.serving.server import listener, run_server, url_of
+    from codekin.deploy.serve import Limits, application
+    from codekin.deploy.serve.server import listener, run_server, url_of
 
     max_waiting = max(10 * max_samples, 10_000)
     limits = Limits(max_body_bytes, max_seconds, max_samples, max_top_k, max_batch, max_waiting)
     display = Display(quiet)
     with listener(host, port) as bound, limited_threads(n_threads):
         with display.watching(only_if_slow=True):
-            tell(f"loading {model}")
+            report(f"loading {model}")
             answering = application(model, limits=limits, trusted=trust)
             answering.host_names = [host, *(host_name or ())]
         line = f"{model} answers at {url_of(bound)}"

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codekin.cli.cluster import workers
-from codekin.cli.data import DataHome
 from codekin.cli.display import Display
 from codekin.cli.main import leaving
-from codekin.cli.options import App, AsJson, Quiet, Scheduler
-from codekin.progress import tell, within
+from codekin.cli.options import App, AsJson, DataHome, Quiet, Scheduler, workers
+from codekin.progress import report as report_progress
+from codekin.progress import stage
 
 if TYPE_CHECKING:
     from codekin_studies import StudyStatus
@@ -79,11 +78,11 @@ def run(
         workers(n_jobs, scheduler),
         _interruptible(output / study.name),
         Display(quiet).watching(),
-        within(f"study {study.name}"),
+        stage(f"study {study.name}"),
     ):
         status = run_study(study, output, only=only or (), data_home=data_home, n_jobs=n_jobs)
         if report and status.n_done:
-            tell("figures and page")
+            report_progress("figures and page")
             page = write_report(study, output, data_home=data_home)
     if as_json:
         typer.echo(json.dumps({**_as_dict(status), "page": None if page is None else str(page)}))
@@ -105,8 +104,8 @@ def status(
     if as_json:
         typer.echo(json.dumps(_as_dict(found)))
         return
-    for stage, n_done, n_tasks in found.stages:
-        typer.echo(f"{stage:32}{n_done:>5} of {n_tasks}")
+    for of_stage, n_done, n_tasks in found.stages:
+        typer.echo(f"{of_stage:32}{n_done:>5} of {n_tasks}")
     _print_status(study.name, found)
 
 
@@ -134,7 +133,7 @@ def report(
     pages = []
     with Display(quiet).watching():
         for study in studies:
-            tell(f"study {study.name}: figures and page")
+            report_progress(f"study {study.name}: figures and page")
             pages.append(write_report(study, output, data_home=data_home))
     for page in pages:
         typer.echo(page)
@@ -156,7 +155,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Look up one of the assignments that a study has tested."""
-    from codekin.assignments.exhaustive import nth_assignment
+    from codekin.assignments.exact import nth_assignment
     from codekin_studies import load_study
     from codekin_studies.engine.workspace import Workspace
     from codekin_studies.exhaustive.tasks import load_sweep

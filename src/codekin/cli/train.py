@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,17 +15,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from codekin._system.files import followed
-from codekin._system.folders import bytes_in, is_fixed
-from codekin._system.memory import in_units
-from codekin._system.stored_rows import StoredRows
-from codekin._system.threads import limited_threads
-from codekin._system.wording import counted
-from codekin.cli.cluster import workers
-from codekin.cli.display import Display
+from codekin._system.files import bytes_in, followed, is_fixed
+from codekin._system.messages import counted
+from codekin._system.parallel import limited_threads
+from codekin._system.rows import StoredRows
+from codekin.assignments.policy import ASSIGNMENT_CHOICES
+from codekin.cli.display import Display, show
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
-from codekin.cli.option_needs import TRAIN_NEEDS, check_needs, check_settings, check_sources
 from codekin.cli.options import (
     App,
     AsJson,
@@ -38,54 +36,42 @@ from codekin.cli.options import (
     Scheduler,
     Taxonomy,
     TaxonomyLayout,
+    check_needs,
+    check_sources,
+    reads_tables,
+    workers,
 )
-from codekin.cli.streams import show
 from codekin.cli.train_options import (
-    Analyzer,
-    AssignmentChoice,
-    Average,
+    ASSIGNMENT_NAMES,
+    CODE_SETTINGS,
+    LEARNER_SETTINGS,
+    OPTIONS,
+    TEXT_SETTINGS,
+    TRAIN_NEEDS,
     Cache,
-    CandidatesName,
     Checkpoint,
-    ClassWeight,
-    CodeName,
-    EstimatorName,
-    FitIntercept,
-    LossName,
-    MaxBits,
-    MaxFeatures,
-    MaxMemory,
-    MaxMicroseconds,
-    MaxModelBytes,
-    MinDf,
-    NEpochs,
+    Details,
     NFeatures,
-    NgramRange,
-    NMembers,
-    NSpare,
-    Patience,
-    PrecisionName,
-    Prune,
-    Regularisation,
-    Rerank,
     Resume,
-    TextMethod,
-    TimeLimit,
     ValidationFile,
-    Width,
+    with_options,
+    with_weights,
 )
-from codekin.datasets import ReadOptions, TextVectorizer, read_taxonomy
-from codekin.datasets.reading import format_of
-from codekin.datasets.training_samples import SampleReader, TrainingSamples
-from codekin.estimators import TrellisClassifier
-from codekin.fitting.checked_choices import ASSIGNMENT_NAMES
-from codekin.fitting.learner_choice import AutoLearner
+from codekin.data import FittedVectorizer, ReadOptions, TextVectorizer, read_taxonomy
+from codekin.data.datasets import DataError, SparseData, TableColumns, TextData
+from codekin.data.model_input import ModelInput
+from codekin.data.reading import format_of
+from codekin.data.recipes import NoFeaturesError
+from codekin.data.training_samples import SampleReader, TrainingSamples
+from codekin.estimators import ExtremeClassifier, TextClassifier, TrainingReport
+from codekin.fitting.defaults import AutoLearner, with_less_memory
 from codekin.fitting.report import report_text
-from codekin.fitting.rules import TRELLIS_RULES
-from codekin.learners import AROW, Checkpoints, EpochReport, Softmax
-from codekin.progress import tell
+from codekin.fitting.trial import microseconds_of
+from codekin.learners import LEARNERS, Checkpoints, EpochReport
+from codekin.measures import N_BEST, Baselines, Evaluation, evaluated
+from codekin.progress import report as report_progress
+from codekin.states import input_bytes
 from codekin.storage import SavedAssignment, check_target, load_assignment, save_model
-from codekin.storage.model_input import input_bytes
 
 app = App()
 
@@ -94,41 +80,16 @@ MOST_MEASURED = 1_000
 
 
 @app.command()
+@reads_tables()
+@with_options(OPTIONS)
 def train(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help="The training samples; - is the standard input.")],
     model: Annotated[Path, typer.Argument(help="The folder to save the model in.")],
     taxonomy: Taxonomy = None,
     taxonomy_layout: TaxonomyLayout = "edges",
-    width: Width = "auto",
-    code: CodeName = "auto",
-    max_bits: MaxBits = None,
-    max_model_bytes: MaxModelBytes = None,
-    max_microseconds: MaxMicroseconds = None,
-    time_limit: TimeLimit = None,
-    assignment: AssignmentChoice = "auto",
-    loss: LossName = "auto",
-    estimator: EstimatorName = "auto",
-    n_epochs: NEpochs = 5,
-    r: Regularisation = None,
-    fit_intercept: FitIntercept = False,
-    average: Average = False,
-    class_weight: ClassWeight = None,
     validation: ValidationFile = None,
-    patience: Patience = 2,
-    prune: Prune = "auto",
-    precision: PrecisionName = "auto",
-    rerank: Rerank = "auto",
-    candidates: CandidatesName = "auto",
-    n_members: NMembers = "auto",
-    n_spare: NSpare = 0,
-    max_memory: MaxMemory = None,
     cache: Cache = None,
-    text: TextMethod = "tfidf",
-    analyzer: Analyzer = "word",
-    ngram_range: NgramRange = "1,2",
-    min_df: MinDf = 1,
-    max_features: MaxFeatures = None,
     format: Format = "auto",
     n_features: NFeatures = None,
     index_base: IndexBase = None,
@@ -140,7 +101,9 @@ def train(
     resume: Resume = False,
     checkpoint: Checkpoint = True,
     as_json: AsJson = False,
+    details: Details = False,
     quiet: Quiet = False,
+    **given: Any,
 ) -> None:
     """Learn to classify from samples, and save the model.
 
@@ -148,44 +111,27 @@ def train(
     same model.
     """
     started, display = time.perf_counter(), Display(quiet)
-    check_target(model)
-    check_format = partial(check_needs, context, TRAIN_NEEDS)
-    check_format(format=format_of(data, format))
-    check_sources({"DATA": data, "--validation": validation, "--taxonomy": taxonomy})
-    chosen = _chosen_assignment(assignment)
-    check_settings(context, TRELLIS_RULES, assignment=chosen)
-    settings = {
-        "n_epochs": n_epochs,
-        "fit_intercept": fit_intercept,
-        "class_weight": class_weight,
-        "patience": patience,
-    }
-    make_learner = partial(_learner, estimator, {"r": r, "average": average or None}, settings)
-    classifier = TrellisClassifier(
-        width,
-        max_bits=max_bits,
-        max_model_bytes=max_model_bytes,
-        max_microseconds=max_microseconds,
-        time_limit=time_limit,
-        code=code,  # type: ignore[arg-type]
-        estimator=make_learner(max_memory),
-        loss=loss,
-        prune=prune,
-        precision=precision,  # type: ignore[arg-type]
-        rerank=None if rerank == "none" else rerank,  # type: ignore[arg-type]
-        candidates=candidates,  # type: ignore[arg-type]
-        n_members=n_members,
-        n_spare=n_spare,
-        random_state=random_state,
+    settings, of_learner, of_texts = (
+        {setting.name: given[setting.name] for setting in table}
+        for table in (CODE_SETTINGS, LEARNER_SETTINGS, TEXT_SETTINGS)
     )
-    columns = {} if n_features is None else {"n_features": n_features}
+    check_target(model)
+    chosen = _chosen_assignment(settings["assignment"])
+    check_format = partial(check_needs, context, TRAIN_NEEDS, assignment=chosen)
+    check_format(format=format_of(data, format))
+    of_file = validation if isinstance(validation, str) else None
+    check_sources({"DATA": data, "--validation": of_file, "--taxonomy": taxonomy})
+    weights = with_weights(given["table"])
     reader = SampleReader(
         display.note,
         format,
         n_features,
-        ReadOptions(multilabel=multilabel, index_base="auto" if index_base is None else index_base),  # type: ignore[arg-type]
-        TextVectorizer(text, analyzer, ngram_range, min_df, max_features, **columns),  # type: ignore[arg-type]
-        max_model_bytes,
+        ReadOptions(
+            multilabel=multilabel,  # type: ignore[arg-type]
+            index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
+            **given["table"],
+        ),
+        shows_rows=not as_json,
     )
     checkpoints = Checkpoints(_checkpoint_folder(model), resume) if checkpoint else None
     with (
@@ -194,32 +140,49 @@ def train(
         _interruptible(context.obj, checkpoints),
         display.watching(),
     ):
-        samples = reader.samples(data, validation, max_memory, cache)
-        check_format(format="features" if samples.model_input.vectorizer is None else "tsv")
-        if max_memory is not None:
-            classifier.estimator = make_learner(max(max_memory - samples.n_bytes, 1))
+        samples = reader.samples(data, validation, of_learner["max_memory"], cache, random_state)
+        source: Any = samples.data
+        is_text, classes = isinstance(source, TextData), source.classes
+        check_format(format="tsv" if is_text else "features")
+        settings["estimator"] = with_less_memory(_learner(settings["estimator"], of_learner), samples.n_bytes)
         if taxonomy is not None:
-            classifier.taxonomy = read_taxonomy(taxonomy, classes=samples.classes, layout=taxonomy_layout)  # type: ignore[arg-type]
+            settings["taxonomy"] = read_taxonomy(taxonomy, classes=classes, layout=taxonomy_layout)  # type: ignore[arg-type]
         if isinstance(chosen, SavedAssignment):
-            classifier.width = _width_of(chosen, assignment, width)
-            classifier.assignment = chosen.for_labels(samples.classes)
-        else:
-            classifier.assignment = chosen
+            settings["width"] = _width_of(chosen, settings["assignment"], settings["width"])
+            settings["assignment"] = chosen.for_labels(classes)
+        if is_text:
+            of_texts |= {} if n_features is None else {"n_features": n_features}
+            settings |= {"features": TextVectorizer(**of_texts), **_used_columns(source.table, weights)}
+        kind: Any = TextClassifier if is_text else ExtremeClassifier
+        classifier = kind(**settings, random_state=random_state)
         try:
             epochs = _fitted(display, classifier, samples, checkpoints)
-        except ValueError:
+        except ValueError as error:
             if checkpoints is not None and not resume:
                 checkpoints.clear()  # there is nothing to resume
+            if isinstance(error, NoFeaturesError):
+                raise DataError(data, str(error)) from None
             raise
-        _measure(classifier, samples)
-        accuracy = _validation_accuracy(classifier, samples)
-        tell(f"saving {model}")
-        save_model(classifier, model, model_input=samples.model_input)
+        evaluation = None if is_text else _measured(classifier, samples)
+        report_progress(f"saving {model}")
+        save_model(classifier, model, model_input=None if is_text else ModelInput(None, source.encoding))
         if checkpoints is not None:
             checkpoints.clear()
-        summary = {**_summary(classifier, model, samples, epochs), **accuracy}
+        report_progress("timing predictions")
+        people = classifier.report() if is_text else _report(classifier, samples, evaluation)
+        people = replace(people, n_bytes=bytes_in(model))
+        summary = {**_summary(classifier, model, people, epochs), **_json_of(people)}
     summary["seconds"] = time.perf_counter() - started
-    show(json.dumps(summary) if as_json else _text(classifier, summary))
+    has_page = isinstance(getattr(classifier, "vectorizer_", None), FittedVectorizer)
+    show(json.dumps(summary) if as_json else _text(people, summary, has_details=details, has_page=has_page))
+
+
+def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> dict[str, Any]:
+    """The columns of a table as settings of a TextClassifier, with the weights of those at some places."""
+    if table is None:
+        return {}
+    text = {name: weights.get(place, 1.0) for place, name in enumerate(table.text)}
+    return {"text": text, "numbers": list(table.numbers), "categories": list(table.categories)}
 
 
 def _checkpoint_folder(model: Path) -> Path:
@@ -228,15 +191,14 @@ def _checkpoint_folder(model: Path) -> Path:
     return target / ".checkpoint" if is_fixed(target) else target.with_name(f"{target.name}.checkpoint")
 
 
-def _learner(
-    name: str, of_arow: dict[str, Any], settings: dict[str, Any], max_memory: int | None
-) -> AROW | Softmax | AutoLearner:
+def _learner(name: str, settings: dict[str, Any]) -> Any:
     """The learner of this name; for "auto", options of AROW choose AROW."""
-    given = {option: value for option, value in of_arow.items() if value is not None}
-    arow, softmax = AROW(**given, **settings, max_memory=max_memory), Softmax(**settings, max_memory=max_memory)
-    if name == "auto":
-        return arow if given else AutoLearner(arow, softmax)
-    return arow if name == "arow" else softmax
+    of_all = {option: value for option, value in settings.items() if option not in ("r", "average")}
+    of_arow = {option: settings[option] for option in ("r", "average") if settings[option]}
+    if name == "auto" and not of_arow:
+        return AutoLearner(**{each: learner(**of_all) for each, learner in LEARNERS.items()})
+    name = "arow" if name == "auto" else name
+    return LEARNERS[name](**of_all, **(of_arow if name == "arow" else {}))
 
 
 # ----- the assignment ----------------------------------------------------------------------------------------------
@@ -244,11 +206,11 @@ def _learner(
 
 def _chosen_assignment(choice: str) -> str | SavedAssignment:
     """A policy, the name of a method, or an assignment from a file."""
-    if choice == "auto" or choice in ASSIGNMENT_NAMES:
+    if choice == "auto" or choice in ASSIGNMENT_CHOICES:
         return choice
     if not choice.endswith(".json") and not Path(choice).exists():
         raise ValueError(
-            f"--assignment must be one of auto, {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin assign. "
+            f"--assignment must be one of auto, {ASSIGNMENT_NAMES}, or a file written by codekin assign. "
             f"Got {choice!r} instead."
         )
     return load_assignment(choice)
@@ -271,17 +233,17 @@ def _width_of(saved: SavedAssignment, source: str, width: Any) -> int:
 
 
 def _fitted(
-    display: Display,
-    classifier: TrellisClassifier,
-    samples: TrainingSamples,
-    checkpoints: Checkpoints | None,
+    display: Display, classifier: Any, samples: TrainingSamples, checkpoints: Checkpoints | None
 ) -> list[EpochReport]:
     """Fit the classifier; returns the reports of all passes."""
     if checkpoints is not None and checkpoints.exists:
         what = "resuming from" if checkpoints.resume else "without --resume, this training will replace"
         display.note(f"{what} the checkpoint in {checkpoints.folder}")
-    shape = f"{samples.X.shape[0]:,} samples x {samples.X.shape[1]:,} features, {len(samples.classes):,} classes"
-    tell(f"training on {shape}")
+    further: dict[str, Any] = {}
+    if isinstance(samples.data, SparseData):
+        shape = f"{samples.data.n_samples:,} samples x {samples.data.n_features:,} features"
+        report_progress(f"training on {shape}, {len(samples.data.encoded_labels.classes):,} classes")
+        further["reserved_bytes"] = input_bytes(ModelInput(None, samples.data.encoding))
     reports: list[EpochReport] = []
 
     def on_epoch(report: EpochReport) -> None:
@@ -290,13 +252,13 @@ def _fitted(
             display.note(f"validation {report.score:.4f} after epoch {report.epoch} of {report.n_epochs}")
 
     classifier.fit(
-        samples.X,
+        samples.given,
         samples.data.encoded_labels,
-        samples.sample_weight,
         validation=samples.held_out,
+        sample_weight=samples.sample_weight,
         on_epoch=on_epoch,
         checkpoints=checkpoints,
-        reserved_bytes=input_bytes(samples.model_input),
+        **further,
     )
     return reports
 
@@ -320,56 +282,85 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
         raise leaving(interruption, sentence) from None
 
 
-def _measure(classifier: TrellisClassifier, samples: TrainingSamples) -> None:
-    """Measure the bits for the report, on evenly spaced training samples if there are many."""
-    rows = np.arange(0, samples.data.n_samples, -(-samples.data.n_samples // MOST_MEASURED))
-    labels = samples.classes[samples.data.encoded_labels.class_index[rows]]
-    tell(f"measuring the bits on {counted(len(rows), 'training sample')}")
-    classifier.report(samples.X.at(rows) if isinstance(samples.X, StoredRows) else samples.X[rows], labels)
+# ----- samples that have features -----------------------------------------------------------------------------------
+
+
+def _measured(classifier: ExtremeClassifier, samples: TrainingSamples) -> Evaluation | None:
+    """Measure the bits on evenly spaced training samples, and how good the model is on the validation samples."""
+    y = samples.data.encoded_labels
+    rows = np.arange(0, len(y.class_index), -(-len(y.class_index) // MOST_MEASURED))
+    report_progress(f"measuring the bits on {counted(len(rows), 'training sample')}")
+    some = samples.given.at(rows) if isinstance(samples.given, StoredRows) else samples.given[rows]
+    classifier.report(some, y.classes[y.class_index[rows]])
+    if not isinstance(samples.held_out, tuple):
+        return None
+    X, labels = samples.held_out
+    report_progress(f"predicting {counted(len(labels), 'validation sample')}")
+    best, _ = classifier.model_.top_k(X, min(N_BEST, len(classifier.classes_)))
+    known, baselines = classifier._class_index(y), None
+    if not isinstance(samples.given, StoredRows) and bool((known >= 0).all()):
+        baselines = Baselines.of(samples.given, known, len(classifier.classes_))
+    return evaluated(best, classifier._class_index(labels), classifier.classes_, baselines, X)
+
+
+def _report(classifier: ExtremeClassifier, samples: TrainingSamples, evaluation: Evaluation | None) -> TrainingReport:
+    """What :meth:`TextClassifier.report` says of texts."""
+    return TrainingReport(
+        n_samples=samples.data.n_samples,
+        n_classes=len(classifier.classes_),
+        n_features=int(samples.given.shape[1]),
+        features="",
+        n_bytes=0,  # known when it is saved
+        microseconds=microseconds_of(classifier.model_, samples.given[:MOST_MEASURED]),
+        evaluation=evaluation,
+        details=classifier.report(),
+    )
 
 
 # ----- output -------------------------------------------------------------------------------------------------------
 
 
-def _summary(
-    classifier: TrellisClassifier, model: Path, samples: TrainingSamples, epochs: list[EpochReport]
-) -> dict[str, Any]:
-    report = classifier.report().as_dict()
+def _summary(classifier: Any, model: Path, people: TrainingReport, epochs: list[EpochReport]) -> dict[str, Any]:
+    report = people.details.as_dict()
     del report["bit_losses"]
+    whole = getattr(classifier, "classifier_", classifier)
     return {
         "model": str(model),
-        "model_bytes": bytes_in(model),
-        "n_samples": samples.data.n_samples,
-        "n_features": int(samples.X.shape[1]),
-        "width": classifier.codebook_.graph.width if classifier.codebook_.graph is not None else None,
+        "model_bytes": people.n_bytes,
+        "n_samples": people.n_samples,
+        "n_features": people.n_features,
+        "width": whole.codebook_.width,
         **report,
         "n_epochs": max((epoch.epoch for epoch in epochs), default=0),
-        "temperature": classifier.temperature_,
-        "ranking": ranking_facts(classifier.model_),
+        "temperature": whole.temperature_,
+        "ranking": ranking_facts(whole.model_),
     }
 
 
-def _validation_accuracy(classifier: TrellisClassifier, samples: TrainingSamples) -> dict[str, Any]:
-    """The share of the validation samples that the finished model gets right, and how many it cannot."""
-    if samples.held_out is None:
-        return {"validation_accuracy": None}
-    X, labels = samples.held_out
-    tell(f"predicting {counted(len(labels), 'validation sample')}")
-    n_unknown = int(np.sum(~np.isin(labels, classifier.classes_)))
-    accuracy = float(np.mean(classifier.predict(X) == labels))
-    return {"validation_accuracy": accuracy, "n_unknown_validation_labels": n_unknown}
+def _json_of(people: TrainingReport) -> dict[str, Any]:
+    evaluation = people.evaluation
+    if evaluation is None:
+        return {"validation_accuracy": None, "microseconds_per_prediction": people.microseconds}
+    return {
+        "validation_accuracy": evaluation.accuracy,
+        "n_unknown_validation_labels": evaluation.n_unknown,
+        "evaluation": evaluation.as_dict(),
+        "microseconds_per_prediction": people.microseconds,
+    }
 
 
-def _text(classifier: TrellisClassifier, summary: dict[str, Any]) -> str:
-    lines = []
-    if summary["validation_accuracy"] is not None:
-        n_unknown = summary["n_unknown_validation_labels"]
-        unknown = f"; {counted(n_unknown, 'sample')} of classes without training samples" if n_unknown else ""
-        lines.append(f"validation accuracy {summary['validation_accuracy']:.4f}{unknown}")
-    lines.append(report_text(classifier.report(), measured_on="training sample"))
-    lines += ranking_text(summary["ranking"])
+def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool, has_page: bool) -> str:
+    folder = summary["model"]
+    lines = [str(people), f"{'trained in':<32}{summary['seconds']:.1f} s"]
+    if people.evaluation is None:
+        lines.append(f"{'':<32}(--validation 10% measures the accuracy on samples that it holds back)")
+    if has_details:
+        lines += [report_text(people.details, measured_on="training sample"), *ranking_text(summary["ranking"])]
+    lines.append("next:")
     lines.append(
-        f"{summary['n_samples']:,} samples x {summary['n_features']:,} features in {summary['seconds']:.1f} s; "
-        f"{in_units(summary['model_bytes'])} in {summary['model']}"
+        f"  codekin predict {shlex.quote(folder)} FILE --top-k 5     the best classes of each sample of a file"
     )
+    if has_page:
+        lines.append(f"  codekin export {shlex.quote(folder)} page/               a page to type texts into")
+    lines.append(f"  codekin serve {shlex.quote(folder)}                      answers over HTTP")
     return "\n".join(lines)

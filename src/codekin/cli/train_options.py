@@ -1,199 +1,219 @@
-"""The options of ``codekin train``, in the order in which its help shows them."""
+"""The options of ``codekin train``: those of the table of settings, and those of the learner and of texts."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from sklearn.utils._param_validation import Interval
 
-from codekin.cli.options import READING
-from codekin.cli.values import count_or_auto, named, positive_number, share_or_none, size, trellis_width, two_numbers
-from codekin.decoding import LOSSES
-from codekin.fitting.checked_choices import ASSIGNMENT_NAMES
-from codekin.fitting.rules import RERANK
-from codekin.learners import LEARNERS
-from codekin.learners.compact import PRECISIONS
-from codekin.model.reranking import CANDIDATE_SOURCES
+from codekin.assignments.policy import ASSIGNMENT_CHOICES
+from codekin.cli.options import READING, TAXONOMY_NEEDS, metavar_of, reader_of, two_numbers
+from codekin.data.options import TEXT_FORMATS
+from codekin.data.recipes import RECIPES
+from codekin.data.row_features import is_weight
+from codekin.fitting.setting import LEARNING, Need, Setting
+from codekin.fitting.settings import ABOVE_ZERO, EXTREME_SETTINGS
 
-CODE, LEARNING, TEXT = "The code", "Learning", "Texts"
+TEXT = "Texts"
+WHOLE = Interval(Integral, 1, None, closed="left")
+OF_TEXTS = Need("texts. Got features in {data.value}", lambda given: given.format in ("auto", *TEXT_FORMATS))
+OF_VOCABULARY = Need("a vocabulary. Got --hashing", lambda given: not given.hashing)
+OF_AROW = Need("--estimator arow. Got {estimator.given}", lambda given: given.estimator != "softmax")
 
-Width = Annotated[
-    Any,
-    typer.Option(
-        parser=trellis_width,
-        metavar="N|auto",
-        rich_help_panel=CODE,
-        help="The width of a trellis; auto is the widest within --max-bits, the best within a budget, or else 10 "
-        "(2 for 100 to 499 classes). With --code tree, how many children a node has; auto is a power of 2 up to 64.",
+
+def _has_words(features: str) -> bool:
+    return any(block.kind == "words" for block in RECIPES[features])
+
+
+LEARNER_SETTINGS = (
+    Setting("n_epochs", 5, "How many passes over the samples.", numbers=WHOLE, section=LEARNING),
+    Setting(
+        "r",
+        None,
+        "Regularisation of arow: the larger, the smaller the steps; 1 by default. Chooses arow.",
+        numbers=ABOVE_ZERO,
+        needs=(OF_AROW,),
+        section=LEARNING,
+        metavar="NUMBER",
     ),
-]
-CodeName = Annotated[
-    str,
-    named(
-        ("auto", "trellis", "tree"),
-        "What codewords are paths of: trellis or tree; auto is a tree for 100 or more classes of texts "
-        "or other sparse samples, unless an option needs a trellis.",
-        "--code",
-        rich_help_panel=CODE,
+    Setting("fit_intercept", False, "Learn a bias for each bit.", section=LEARNING),
+    Setting(
+        "average",
+        False,
+        "Keep the average of arow's weights over all steps. Chooses arow.",
+        needs=(OF_AROW,),
+        section=LEARNING,
     ),
-]
-MaxBits = Annotated[int | None, typer.Option(min=1, rich_help_panel=CODE, help="The most bits to use.")]
-MaxModelBytes = Annotated[
-    int | None,
-    typer.Option(
-        "--max-model-bytes",
-        parser=size,
+    Setting("class_weight", None, "balanced gives every class the same weight.", names=("balanced",), section=LEARNING),
+    Setting(
+        "patience",
+        2,
+        "Stop after this many epochs in a row below the best. Needs --validation.",
+        numbers=WHOLE,
+        needs=(Need("--validation FILE: samples that say when to stop", lambda given: given.validation is not None),),
+        section=LEARNING,
+    ),
+    Setting(
+        "max_memory",
+        None,
+        "The most memory for samples, weights and all else that grows with them; by default what there is. Files that "
+        "do not fit are learned in blocks, bits that do not fit in turns; what does not fit at all is refused. Python "
+        "itself comes on top.",
+        numbers=WHOLE,
+        section=LEARNING,
         metavar="SIZE",
-        rich_help_panel=CODE,
-        help="The most bytes of the model folder, like 5MB. Validation samples then choose everything that is auto.",
+        is_size=True,
     ),
-]
-MaxMicroseconds = Annotated[
-    float | None,
-    typer.Option(
-        parser=positive_number,
-        rich_help_panel=CODE,
-        help="The most microseconds per prediction on one thread; also a budget.",
+)
+"""The settings of codekin's learners."""
+
+TEXT_SETTINGS = (
+    Setting(
+        "features",
+        "words",
+        "What is counted in texts: words and pairs of words; beside them, three characters within words or the first "
+        "four and six letters of words; or characters within words alone.",
+        names=tuple(RECIPES),
+        needs=(OF_TEXTS,),
+        section=TEXT,
     ),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        parser=positive_number,
-        metavar="SECONDS",
-        rich_help_panel=CODE,
-        help="Seconds after which no further recipe is tried within a budget.",
+    Setting(
+        "word_ngrams",
+        "1,2",
+        "The shortest and the longest n-grams of words to count.",
+        needs=(OF_TEXTS, Need("--features with words. Got {features.given}", lambda given: _has_words(given.features))),
+        section=TEXT,
+        metavar="FROM,TO",
     ),
-]
-AssignmentChoice = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME|FILE.json",
-        rich_help_panel=CODE,
-        help=f"Which class gets which codeword: auto, {', '.join(ASSIGNMENT_NAMES)}, or a file written by codekin "
-        "assign. halving is for trees, and chooses one.",
+    Setting(
+        "min_df",
+        1,
+        "Leave out terms in fewer texts.",
+        numbers=WHOLE,
+        needs=(OF_TEXTS, OF_VOCABULARY),
+        section=TEXT,
     ),
-]
-LossName = Annotated[
-    str,
-    named(
-        ("auto", *LOSSES),
-        f"The decoding loss: {', '.join(LOSSES)}; auto is exponential for arow and logistic for softmax.",
-        rich_help_panel=CODE,
+    Setting(
+        "max_features",
+        None,
+        "How many of the most frequent terms to keep.",
+        numbers=WHOLE,
+        needs=(OF_TEXTS, OF_VOCABULARY),
+        section=TEXT,
     ),
-]
-EstimatorName = Annotated[
-    str,
-    named(
-        ("auto", *LEARNERS),
-        f"The learner: {', '.join(LEARNERS)}; auto is arow at width 2 and softmax above.",
-        rich_help_panel=LEARNING,
+    Setting("hashing", False, "Hash terms into columns and keep no vocabulary.", needs=(OF_TEXTS,), section=TEXT),
+)
+"""The settings of :class:`codekin.data.TextVectorizer`."""
+
+OWN_OPTIONS = ("taxonomy", "n_jobs", "random_state")
+"""Settings whose options several commands have."""
+CODE_SETTINGS = tuple(setting for name, setting in EXTREME_SETTINGS.items() if name not in OWN_OPTIONS)
+OPTIONS = (*CODE_SETTINGS, *LEARNER_SETTINGS, *TEXT_SETTINGS)
+
+TRAIN_NEEDS = {
+    **TAXONOMY_NEEDS,
+    **{setting.name: setting.needs for setting in OPTIONS if setting.needs},
+    "resume": (Need("checkpoints. Got --no-checkpoint", lambda given: given.checkpoint),),
+    "cache": (Need("samples in a file. Got - instead, the standard input", lambda given: given.data != "-"),),
+    "n_features": (
+        Need(
+            "--hashing where there are texts, as in {data.value}; without it, --max-features is for texts",
+            lambda given: given.format not in TEXT_FORMATS or given.hashing,
+        ),
     ),
-]
-NEpochs = Annotated[int, typer.Option(min=1, rich_help_panel=LEARNING, help="How many passes over the samples.")]
-Regularisation = Annotated[
-    float | None,
-    typer.Option(
-        "--r",
-        parser=positive_number,
-        show_default="1.0",
-        rich_help_panel=LEARNING,
-        help="Regularisation of arow: the larger, the smaller the steps. Chooses arow.",
+    "index_base": (
+        Need(
+            "features with numbers, as svmlight files have them. Got {format.value} in {data.value}",
+            lambda given: given.format in ("auto", "features", "svmlight"),
+        ),
     ),
-]
-FitIntercept = Annotated[
-    bool, typer.Option("--fit-intercept", rich_help_panel=LEARNING, help="Learn a bias for each bit.")
-]
-Average = Annotated[
-    bool,
-    typer.Option(
-        "--average", rich_help_panel=LEARNING, help="Keep the average of arow's weights over all steps. Chooses arow."
-    ),
-]
-ClassWeight = Annotated[
-    str | None, named(("balanced",), "balanced gives every class the same weight.", rich_help_panel=LEARNING)
-]
+}
+"""What options of ``codekin train`` need."""
+
+READERS = {"word_ngrams": two_numbers, "assignment": str}
+SHORT = {"word_ngrams": ("--ngrams",)}
+ASSIGNMENT_NAMES = ", ".join(ASSIGNMENT_CHOICES)
+
+
+def with_options(settings: Iterable[Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each setting, after its arguments; it takes them by keyword."""
+    of_settings = [_parameter(setting) for setting in settings]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        *own, _ = signature.parameters.values()
+        first = next((place for place, each in enumerate(own) if each.default is not each.empty), len(own))
+        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*own[:first], *of_settings, *own[first:])]
+        command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return command
+
+    return decorated
+
+
+def _parameter(setting: Setting) -> inspect.Parameter:
+    name = f"--{setting.name.replace('_', '-')}"
+    spelled = {each: f"--{each.replace('_', '-')}" for each in EXTREME_SETTINGS}
+    sentences = setting.help if not setting.auto else f"{setting.help} auto is {setting.auto}."
+    if setting.name == "assignment":
+        sentences = f"{sentences} One of auto, {ASSIGNMENT_NAMES}, or a file written by codekin assign."
+    how: dict[str, Any] = {"help": sentences.format_map(spelled), "rich_help_panel": setting.section}
+    kind: Any = bool
+    if setting.default is True:
+        name = f"{name}/--no-{name.removeprefix('--')}"
+    if not isinstance(setting.default, bool):
+        reader = READERS.get(setting.name) or reader_of(setting)
+        kind, how = Any, {**how, "parser": reader, "metavar": metavar_of(setting)}
+    option = typer.Option(name, *SHORT.get(setting.name, ()), **how)
+    return inspect.Parameter(
+        setting.name, inspect.Parameter.KEYWORD_ONLY, default=setting.default, annotation=Annotated[kind, option]
+    )
+
+
+def with_weights(table: dict[str, Any]) -> dict[int, float]:
+    """Take the weights off the columns of texts, such as title:2; returns them by the place of the column."""
+    weights, names = {}, []
+    for place, given in enumerate(table.get("text", ())):
+        name, _, weight = given.rpartition(":")
+        number = _weight(weight) if name else None
+        if number is not None and not is_weight(number):
+            raise ValueError(f"--text {given}: the weight of a column must be from 1e-6 to 1e6. Got {weight}.")
+        names.append(given if number is None else name)
+        weights[place] = 1.0 if number is None else number
+    if names:
+        table["text"] = tuple(names)
+    return weights
+
+
+def _weight(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def file_or_share(text: str) -> str | float:
+    """The name of a file, or a share of the samples such as 10%."""
+    if not str(text).endswith("%"):
+        return text
+    share = _weight(text[:-1])
+    if share is None or not 0 < share < 100:
+        raise typer.BadParameter(f"must be a file, or a share above 0% and below 100%. Got {text!r} instead.")
+    return share / 100
+
+
 ValidationFile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        rich_help_panel=LEARNING,
-        help="Samples that choose the best epoch, stop the training early and calibrate probabilities.",
-    ),
-]
-Patience = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        rich_help_panel=LEARNING,
-        help="Stop after this many epochs in a row below the best. Needs --validation.",
-    ),
-]
-Prune = Annotated[
     Any,
     typer.Option(
-        parser=share_or_none,
-        metavar="MAX_LOSS",
+        parser=file_or_share,
+        metavar="FILE or SHARE",
         rich_help_panel=LEARNING,
-        help="Drop as many small weights as cost at most this much validation accuracy; 0.001 is a tenth of a point.",
-    ),
-]
-PrecisionName = Annotated[
-    str,
-    named(
-        ("auto", *PRECISIONS),
-        "How weights are stored: float32, float16 (half the bytes), int8 (a quarter); auto: int8 if re-ranked.",
-        rich_help_panel=LEARNING,
-    ),
-]
-Rerank = Annotated[
-    str,
-    named(
-        ("auto", "none", *RERANK),
-        f"Rescore the best classes: none, {', '.join(RERANK)}; auto is learned from 100 classes on.",
-        rich_help_panel=CODE,
-    ),
-]
-CandidatesName = Annotated[
-    str,
-    named(
-        ("auto", *CANDIDATE_SOURCES),
-        "What lists the classes to rescore: code (its best paths), index (of class vectors) or both; "
-        "auto is index for 100 or more classes on trellises of width 2 to 4.",
-        "--candidates",
-        rich_help_panel=CODE,
-    ),
-]
-NMembers = Annotated[
-    Any,
-    typer.Option(
-        "--n-members",
-        parser=count_or_auto,
-        metavar="N|auto",
-        rich_help_panel=CODE,
-        help="How many codes to train, whose losses are added.",
-    ),
-]
-NSpare = Annotated[
-    int,
-    typer.Option(
-        "--n-spare",
-        min=0,
-        rich_help_panel=CODE,
-        help="How many codewords to leave free, for codekin grow. With them there is no re-ranking.",
-    ),
-]
-MaxMemory = Annotated[
-    int | None,
-    typer.Option(
-        parser=size,
-        metavar="SIZE",
-        show_default="what there is",
-        rich_help_panel=LEARNING,
-        help="The most memory for samples, weights and all else that grows with them. Files that do not fit are "
-        "learned in blocks, bits that do not fit in turns; what does not fit at all is refused. Python itself comes on "
-        "top.",
+        help="Samples that choose the best epoch, stop the training early, calibrate probabilities and measure the "
+        "accuracy: those of a file, or a share of the training samples to hold back, such as 10%.",
     ),
 ]
 Cache = Annotated[
@@ -205,41 +225,17 @@ Cache = Annotated[
         help="Where to keep the converted samples of a file larger than half of --max-memory; if given, of any file.",
     ),
 ]
-TextMethod = Annotated[
-    str,
-    named(
-        ("tfidf", "hashing"),
-        "How texts become features: tfidf, or hashing, which keeps no vocabulary.",
-        rich_help_panel=TEXT,
-    ),
-]
-Analyzer = Annotated[
-    str,
-    named(("word", "char_wb"), "What is counted: word, or char_wb for letters within words.", rich_help_panel=TEXT),
-]
-NgramRange = Annotated[
-    Any,
-    typer.Option(
-        "--ngram-range",
-        "--ngrams",
-        parser=two_numbers,
-        metavar="FROM,TO",
-        rich_help_panel=TEXT,
-        help="The shortest and the longest n-grams to count.",
-    ),
-]
-MinDf = Annotated[int, typer.Option(min=1, rich_help_panel=TEXT, help="Leave out terms in fewer texts (tfidf).")]
-MaxFeatures = Annotated[
-    int | None, typer.Option(min=1, rich_help_panel=TEXT, help="How many of the most frequent terms to keep (tfidf).")
-]
 NFeatures = Annotated[
     int | None,
     typer.Option(
         min=1,
         show_default="as many as the data show; 2^18 for hashing",
         rich_help_panel=READING,
-        help="How many features there are; for texts, how many columns --text hashing has.",
+        help="How many features there are; for texts, how many columns --hashing has.",
     ),
+]
+Details = Annotated[
+    bool, typer.Option("--details", help="Also print the terms of the method: distances, losses of bits, likelihoods.")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint, if there is one.")]
 Checkpoint = Annotated[

@@ -2,27 +2,23 @@
 
 from collections.abc import Callable
 
-from codekin.codebooks.autoencoder import autoencoder
-from codekin.codebooks.complete import exhaustive
-from codekin.codebooks.cross_validated import cross_validated
-from codekin.codebooks.ecoc_one import ecoc_one
-from codekin.codebooks.eigenvector import spectral
-from codekin.codebooks.factorization import error_correcting_factorization
-from codekin.codebooks.integer_program import OptimisedColumns, optimised, optimised_columns
-from codekin.codebooks.learnable import learnable
-from codekin.codebooks.one_vs import one_vs_one, one_vs_rest
-from codekin.codebooks.ordinal import hexj, unary
-from codekin.codebooks.orthogonal import hadamard
-from codekin.codebooks.own_matrix import given
+from codekin.code import Codebook
+from codekin.codebooks.classic import exhaustive, given, hadamard, hexj, one_vs_one, one_vs_rest, unary
+from codekin.codebooks.designs.learnable import learnable
+from codekin.codebooks.designs.optimised import (
+    OptimisedColumns,
+    error_correcting_factorization,
+    optimised,
+    optimised_columns,
+)
+from codekin.codebooks.designs.separating import separating
+from codekin.codebooks.designs.similarity import autoencoder, sparse_output
+from codekin.codebooks.designs.spectral import eigen_targets, random_projection, spectral
+from codekin.codebooks.designs.trained import cross_validated, ecoc_one
+from codekin.codebooks.graphs import trellis_codebook
 from codekin.codebooks.random import dense_random, sparse_random
-from codekin.codebooks.reed_solomon import reed_solomon
-from codekin.codebooks.separating import separating
-from codekin.codebooks.sparse_output import sparse_output
-from codekin.codebooks.targets import eigen_targets, random_projection
-from codekin.codebooks.tree_codes import decoc, nested_dichotomies, ordered_dichotomies
-from codekin.codebooks.tree_levels import tree_levels
-from codekin.codebooks.trellis import trellis_codebook
-from codekin.coding import Codebook
+from codekin.codebooks.symbols import reed_solomon
+from codekin.codebooks.trees import decoc, nested_dichotomies, ordered_dichotomies, tree_levels
 
 CODEBOOKS: dict[str, Callable[..., Codebook]] = {
     "one_vs_rest": one_vs_rest,

@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import CodingMatrix, FloatArray, IntArray
+from codekin.code import CodingMatrix, FloatArray, IntArray
 
 DENSE = (-1, 1)
 """Equally likely entries of a dense code."""
@@ -38,8 +38,7 @@ class Draws:
     """Some random codebooks: packed bits for comparing them, and their matrices on demand.
 
     - ``signs``, ``used`` of shape (n_draws, n_words, n_codewords): a bit for each entry, whether it is +1 and whether
-    it
-      is not 0. Bits beyond the codewords are 0.
+      it is not 0. Bits beyond the codewords are 0.
     - ``matrices``: maps indices of draws to their matrices, (n, n_codewords, n_bits).
     """
 
@@ -71,34 +70,32 @@ def codebook_sampler(n_codewords: int, n_bits: int, entries: tuple[int, ...]) ->
     equal_rows = comb(n_codewords, 2) * equal**n_bits
     if max(equal_columns, equal_rows) < LIKELY_CLASHES:
         return partial(_independent, n_codewords=n_codewords, n_bits=n_bits, entries=entries)
-    n_symbols = len(set(entries))
     if equal_rows > equal_columns:
-        rows = partial(
-            _chosen, patterns=np.arange(n_symbols**n_bits), length=n_bits, n_chosen=n_codewords, entries=entries
-        )
+        n_words = len(set(entries)) ** n_bits
+        rows = partial(_chosen, patterns=np.arange(n_words), length=n_bits, n_chosen=n_codewords, entries=entries)
         return lambda rng, n_draws: Draws.of(rows(rng, n_draws))
     columns = partial(
-        _chosen, patterns=useful_columns(n_codewords, n_symbols), length=n_codewords, n_chosen=n_bits, entries=entries
+        _chosen, patterns=useful_columns(n_codewords, entries), length=n_codewords, n_chosen=n_bits, entries=entries
     )
     return lambda rng, n_draws: Draws.of(columns(rng, n_draws).transpose(0, 2, 1))
 
 
-def useful_columns(n_codewords: int, n_symbols: int) -> IntArray:
+def useful_columns(n_codewords: int, entries: tuple[int, ...]) -> IntArray:
     """The numbers of all columns that have both signs, one of each complementary pair; see :func:`digits`."""
-    if n_symbols == 2:
+    if 0 not in entries:
         # Those that end with -1, except the constant one.
         return np.arange(1, 2 ** (n_codewords - 1))
-    columns = digits(np.arange(3**n_codewords), n_codewords, 3)
+    columns = digits(np.arange(3**n_codewords), n_codewords, entries)
     # Complements sum to 3**K - 1, so exactly one of the two is below half of it.
     is_useful = (columns == 1).any(axis=1) & (columns == -1).any(axis=1)
     return np.flatnonzero(is_useful[: 3**n_codewords // 2])
 
 
-def digits(patterns: IntArray, length: int, n_symbols: int) -> CodingMatrix:
+def digits(patterns: IntArray, length: int, entries: tuple[int, ...]) -> CodingMatrix:
     """The digits of numbers in base 2 or 3 as entries -1 and +1, or -1, 0 and +1: (..., length), the lowest first."""
-    powers = n_symbols ** np.arange(length)
-    values = np.array((-1, 1) if n_symbols == 2 else (-1, 0, 1), dtype=np.int8)
-    return np.asarray(values[patterns[..., None] // powers % n_symbols])
+    values = np.unique(np.array(entries, dtype=np.int8))
+    powers = len(values) ** np.arange(length)
+    return np.asarray(values[patterns[..., None] // powers % len(values)])
 
 
 def _independent(
@@ -176,7 +173,7 @@ class _Stream:
         return np.unpackbits(part[start // 8 : -(-stop // 8)])[start % 8 : start % 8 + self._size]
 
     def _packed(self, part: NDArray[np.uint8]) -> Words:
-        from codekin.kernels.codebook_search import pack_rows
+        from codekin.kernels.hamming import pack_rows
 
         packed = np.empty((self.n_draws, -(-self.n_bits // 64), self.n_codewords), dtype=np.uint64)
         pack_rows(np.concatenate([part, np.zeros(9, dtype=np.uint8)]), self.n_bits, packed)
@@ -196,17 +193,16 @@ def _chosen(
     rng: np.random.Generator, n_draws: int, *, patterns: IntArray, length: int, n_chosen: int, entries: tuple[int, ...]
 ) -> CodingMatrix:
     """Columns or codewords drawn from ``patterns`` without replacement, (n_draws, n_chosen, length)."""
-    n_symbols = len(set(entries))
-    if n_symbols == 2:
+    if 0 not in entries:
         chosen = [rng.choice(len(patterns), n_chosen, replace=False) for _ in range(n_draws)]
-        return digits(patterns[np.array(chosen)], length, 2)
+        return digits(patterns[np.array(chosen)], length, entries)
     keys = rng.exponential(size=(n_draws, len(patterns))) / _likelihoods(patterns, length, entries)
     # The smallest exponential keys are successive draws without replacement, in proportion to the likelihoods.
     first = np.argpartition(keys, n_chosen - 1, axis=1)[:, :n_chosen]
-    return digits(patterns[rng.permuted(first, axis=1)], length, n_symbols)
+    return digits(patterns[rng.permuted(first, axis=1)], length, entries)
 
 
 def _likelihoods(patterns: IntArray, length: int, entries: tuple[int, ...]) -> FloatArray:
     """How likely each pattern is with independent entries, up to a factor."""
-    n_zeros = (digits(patterns, length, 3) == 0).sum(axis=1)
+    n_zeros = (digits(patterns, length, entries) == 0).sum(axis=1)
     return np.asarray(float(entries.count(0)) ** n_zeros)

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codekin.codebooks.cosets import balanced_symbols
-from codekin.codebooks.drawing import DENSE, SPARSE, Draws, codebook_sampler
-from codekin.codebooks.sizes import (
-    DENSE_BITS_PER_DOUBLING,
+from codekin.code import Codebook, CodingMatrix, FloatArray, IntArray
+from codekin.codebooks.classic import (
     SPARSE_BITS_PER_DOUBLING,
     checked_n_bits,
     checked_n_codewords,
     default_n_bits,
+    dense_n_bits,
     n_binary_columns,
     n_ternary_columns,
 )
-from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
+from codekin.codebooks.drawing import DENSE, SPARSE, Draws, codebook_sampler
+from codekin.codebooks.symbols import balanced_symbols
 
 MAX_DEFAULT_DRAWS = 10_000
 """As in Allwein et al. (2000)."""
@@ -104,11 +104,9 @@ def dense_random(
         return balanced_symbols(
             n_codewords, n_bits, n_symbols=n_symbols, n_draws=n_draws, rng=np.random.default_rng(rng)
         )
-    n_columns = n_binary_columns(n_codewords)
-    default = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
-    n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_columns, default=default)
+    n_bits = dense_n_bits(n_bits, n_codewords)
     # A codebook with all columns is the same in every draw, except for their order.
-    n_draws = 1 if n_bits == n_columns else _checked_n_draws(n_draws, n_codewords, n_bits)
+    n_draws = 1 if n_bits == n_binary_columns(n_codewords) else _checked_n_draws(n_draws, n_codewords, n_bits)
     search = _Search(n_codewords, n_bits, DENSE, n_draws)
     return Codebook(search.run(min_distance, np.random.default_rng(rng)), name="dense_random")
 
@@ -229,7 +227,7 @@ class _Search:
 
     def _doubled_min_distances(self, drawn: Draws, floor: int) -> IntArray:
         """Twice the minimum distance of each codebook; -1 if it is below the floor."""
-        from codekin.kernels.codebook_search import min_distances
+        from codekin.kernels.hamming import min_distances
 
         doubled = np.empty(len(drawn), dtype=np.intp)
         is_ternary = 0 in self.entries

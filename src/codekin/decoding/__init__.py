@@ -6,16 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from codekin._system.threads import available_threads
-from codekin.coding import Code, IntArray, Margins
-from codekin.coding._graph import graph_of
+from codekin._system.parallel import SAMPLES_PER_BLOCK, available_threads
+from codekin.code import Code, IntArray, Margins
 from codekin.decoding.beam_search import BeamSearchDecoder
 from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import fit_decoder
-from codekin.decoding.learned import LearnedDecoder
+from codekin.decoding.learned import LearnedDecoder, NearestTargetDecoder
 from codekin.decoding.losses import LOSSES, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder
-from codekin.decoding.nearest_target import NearestTargetDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
 
 __all__ = [
@@ -27,9 +25,8 @@ __all__ = [
     "fit_decoder",
 ]
 
-SAMPLES_PER_BLOCK = 256
-"""A block has this many samples times the number of threads, at most ``MOST_THREADS``."""
 MOST_THREADS = 4
+"""A block of margins has ``SAMPLES_PER_BLOCK`` samples for each thread, but for no more threads than these."""
 
 
 def decoder_of(code: Code, loss: LossLike, *, is_weighted: bool = False) -> Decoder:
@@ -60,8 +57,8 @@ DECODERS: dict[str, Callable[[Code, LossLike, bool], Decoder]] = {
     "signs": _minimum_loss,
     "symbols": _minimum_loss,
     "targets": _nearest_target,
-    "trellis": lambda code, loss, _: ShortestPathDecoder(graph_of(code), loss, code.assignment),
-    "tree": lambda code, *_: BeamSearchDecoder(graph_of(code), code.assignment),
+    "trellis": lambda code, loss, _: ShortestPathDecoder(code.codebook.graph, loss, code.assignment),
+    "tree": lambda code, *_: BeamSearchDecoder(code.codebook.graph, code.assignment),
 }
 """Maps the kind of a codebook to its decoder."""
 

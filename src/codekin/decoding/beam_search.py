@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from codekin.coding import Assignment, FloatArray, IntArray
-from codekin.coding.tree import TreeGraph
-from codekin.decoding.decoder import Decoder
+from codekin._system.rows import Row
+from codekin.code import Assignment, FloatArray, IntArray
+from codekin.code.tree import TreeGraph
+from codekin.decoding.decoder import Decoder, SingleBest, SingleMargins, check_k
 from codekin.decoding.losses import LOSSES, Loss
-from codekin.decoding.minimum_loss import as_margins, check_k
+from codekin.decoding.minimum_loss import as_margins
 
 BEAM = 10
 """How many nodes of each level are followed; wider searches find next to nothing more."""
@@ -43,7 +44,7 @@ class BeamSearchDecoder(Decoder):
 
     Examples
     --------
-    >>> from codekin.codebooks.label_tree import label_tree
+    >>> from codekin.codebooks.graphs import label_tree
     >>> codebook = label_tree(9, 2)
     >>> decoder = BeamSearchDecoder(codebook.tree, Assignment.identity(9))
     >>> decoder.decode(3.0 * codebook.codewords([0, 4, 8]))
@@ -90,44 +91,47 @@ class BeamSearchDecoder(Decoder):
         return min(max(self.beam, -(-k // self._fewest_leaves)), self.tree.n_nodes)
 
     def decode(self, margins: Any) -> IntArray:
-        """The class with the smallest loss for each sample, (n_samples,)."""
         return self.top_k(margins, 1)[0][:, 0]
 
     def top_k(
-        self, margins: Any, k: int, temperature: float = 1.0, reach: float = np.inf
+        self, margins: Any, k: int, temperature: float = 1.0, max_loss_gap: float = np.inf
     ) -> tuple[IntArray, FloatArray]:
-        """The k classes with the smallest losses, and those losses, smallest first.
+        """The k classes with the smallest losses, and those losses, smallest first, at a temperature.
 
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits), or lazy margins
-        k : int
-            At least 1 and at most the number of classes.
-        temperature : float, default=1.0
-            What margins are divided by.
-        reach : float, default=inf
-            A search leaves out classes whose loss is larger than the smallest by more than this.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_samples, k)
-            -1 if a search found fewer.
-        losses : ndarray of shape (n_samples, k)
+        Classes whose loss is larger than the smallest by more than ``max_loss_gap`` are left out; class -1 fills up.
         """
         check_k(k, self.n_classes)
         if hasattr(margins, "best_leaves"):
-            leaves, logs = margins.best_leaves(k, self.beam_for(k), temperature, reach)
+            leaves, logs = margins.best_leaves(k, self.beam_for(k), temperature, max_loss_gap)
             return self.class_of_leaf[leaves], -logs
         losses = self.class_losses(margins, temperature)
         classes = np.argsort(losses, axis=1, kind="stable")[:, :k]
         return classes, np.take_along_axis(losses, classes, axis=1)
 
-    def most_probable(self, margins: Any, k: int, temperature: float) -> IntArray:
-        """The k most probable classes at a temperature, on which their order depends."""
-        return self.top_k(margins, k, temperature)[0]
+    def single(self, bits: Any, margins_of: SingleMargins) -> SingleBest:  # noqa: ARG002
+        """A function that finds the best leaves of one row by one kernel; their losses cost nothing."""
+        from codekin.kernels.label_tree import search_leaves
+
+        # Writeable: the kernel would be compiled again for the arrays of a stored model.
+        class_of_leaf, tree = np.array(self.class_of_leaf, np.int64), (bits.kernel_tree, bits.kernel_arrays)
+
+        def best(row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:  # noqa: ARG001
+            leaves, logs = np.empty((1, k), np.int64), np.empty((1, k))
+            search_leaves(row[:3], *tree, self.beam_for(k), np.float32(1), np.inf, leaves, logs)
+            return class_of_leaf[leaves[0]], -logs[0]
+
+        return best
+
+    def n_listed(self, k: int) -> int:
+        """As many as are asked for."""
+        return k
+
+    def most_probable(self, margins: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
+        """The k most probable classes at a temperature, on which their order depends, and their log-probabilities."""
+        classes = self.top_k(margins, k, temperature)[0]
+        return classes, np.where(classes >= 0, self.log_proba_of(margins, classes)(temperature), -np.inf)
 
     def log_proba_of(self, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
-        """The logarithms of the probabilities of given classes, as a function of the temperature."""
         return lambda temperature: -self.losses_of(margins, classes, temperature)
 
     def with_narrow_beam(self) -> Self:
@@ -135,39 +139,14 @@ class BeamSearchDecoder(Decoder):
         return replace(self, beam=NARROW_BEAM)
 
     def losses_of(self, margins: Any, classes: IntArray, temperature: float = 1.0) -> FloatArray:
-        """The losses of given classes.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits), or lazy margins
-        classes : array of shape (n_samples, n)
-            -1 if there is none.
-        temperature : float, default=1.0
-            What margins are divided by.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n)
-            Infinite for class -1.
-        """
+        """The losses of given classes, infinite for class -1; margins are divided by the temperature."""
         if hasattr(margins, "log_probabilities"):
             return np.asarray(-margins.log_probabilities(self.leaf_of_class[classes], temperature))
         every = np.column_stack([self.class_losses(margins, temperature), np.full(len(margins), np.inf)])
         return np.take_along_axis(every, classes, axis=1)
 
     def class_losses(self, margins: Any, temperature: float = 1.0) -> FloatArray:
-        """The loss of every class; slow for very many classes.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits), or lazy margins
-        temperature : float, default=1.0
-            What margins are divided by.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """The loss of every class, slow for very many classes; margins are divided by the temperature."""
         f = as_margins(np.asarray(margins), self.tree.n_edges).astype(np.float64) / temperature
         first_bits = self.tree.first_bits
         largest = np.maximum.reduceat(f, first_bits[:-1], axis=1)

@@ -9,10 +9,19 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import log_softmax
 
-from codekin.coding import FloatArray, IntArray
+from codekin._system.rows import Row
+from codekin.code import FloatArray, IntArray, Margins
+
+SingleMargins = Callable[[Any], Callable[[Row], Margins]]
+"""From bits to a function that gives the margins of one row, (1, n_bits)."""
+SingleBest = Callable[..., tuple[IntArray, FloatArray]]
+"""From one row, k and ``has_losses`` to its k best classes and their losses, which mean nothing unless asked for."""
 
 NEARBY = 1e-6
 """If a margin moves by less than this, the secant is too short to compute with; a longer one is taken."""
+
+
+NO_LOSS = np.zeros(1)
 
 
 class Slopes(NamedTuple):
@@ -49,15 +58,49 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, margins: Any) -> IntArray:
-        """The class with the smallest loss for each sample."""
+        """The class with the smallest loss for each sample.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+            Or whatever the bits of the code give instead.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
 
     @abstractmethod
     def top_k(self, margins: Any, k: int) -> tuple[IntArray, FloatArray]:
-        """The k classes with the smallest losses, and those losses, smallest first."""
+        """The k classes with the smallest losses, and those losses, smallest first.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+            Or whatever the bits of the code give instead.
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_samples, k)
+            -1 if a search found fewer.
+        losses : ndarray of shape (n_samples, k)
+        """
 
     @abstractmethod
     def class_losses(self, margins: Any) -> FloatArray:
-        """The loss of every class."""
+        """The loss of every class; the first of the smallest is that of the class that :meth:`decode` returns.
+
+        Parameters
+        ----------
+        margins : array of shape (n_samples, n_bits)
+            Or whatever the bits of the code give instead.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
 
     def losses_of(self, margins: Any, classes: IntArray) -> FloatArray:
         """The losses of given classes.
@@ -77,8 +120,21 @@ class Decoder(ABC):
         every = self.class_losses(margins)
         return np.take_along_axis(np.column_stack([every, np.full(len(every), np.inf)]), classes, axis=1)
 
-    def most_probable(self, margins: Any, k: int, temperature: float) -> IntArray:  # noqa: ARG002
-        """The k most probable classes at a temperature, on which their order may depend.
+    def n_listed(self, k: int) -> int:  # noqa: ARG002
+        """How many classes get a loss where the best k are listed: all of them, unless the decoder searches.
+
+        Parameters
+        ----------
+        k : int
+
+        Returns
+        -------
+        int
+        """
+        return self.n_classes
+
+    def most_probable(self, margins: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
+        """The k most probable classes at a temperature, and the logarithms of their probabilities, largest first.
 
         Parameters
         ----------
@@ -89,9 +145,12 @@ class Decoder(ABC):
 
         Returns
         -------
-        ndarray of shape (n_samples, k)
+        classes : ndarray of shape (n_samples, k)
+        log_probabilities : ndarray of shape (n_samples, k)
         """
-        return self.top_k(margins, k)[0]
+        logs = log_softmax(-self.class_losses(margins) / temperature, axis=1)
+        classes = np.argsort(-logs, axis=1, kind="stable")[:, :k]
+        return classes, np.take_along_axis(logs, classes, axis=1)
 
     def log_proba_of(self, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
         """The logarithms of the probabilities of given classes, as a function of the temperature.
@@ -109,6 +168,35 @@ class Decoder(ABC):
         """
         losses = self.class_losses(margins)
         return lambda temperature: np.take_along_axis(log_softmax(-losses / temperature, axis=1), classes, axis=1)
+
+    def single(self, bits: Any, margins_of: SingleMargins) -> SingleBest:
+        """A function that lists the best classes of one row, with arrays that are made ready once.
+
+        For a single row, what surrounds a kernel takes several times as long as the kernel itself: checks, conversions,
+        blocks, threads, memory that is allocated and cleared. The results are those of :meth:`top_k`, to the last bit.
+
+        Parameters
+        ----------
+        bits : FittedBits
+            The predictors of the bits.
+        margins_of : callable
+            From bits to the function that gives the margins of a row.
+
+        Returns
+        -------
+        callable
+            From a row, k and ``has_losses`` to classes and losses.
+        """
+        margins = margins_of(bits)
+
+        def best(row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+            f = margins(row)
+            if k == 1 and not has_losses:
+                return self.decode(f), NO_LOSS
+            classes, losses = self.top_k(f, k)
+            return classes[0], losses[0]
+
+        return best
 
     def with_narrow_beam(self) -> Self:
         """The same for lists of candidates of very many samples, in less time if it searches.
@@ -141,7 +229,7 @@ class Decoder(ABC):
         Slopes
         """
         raise ValueError(
-            f"The scores of a {type(self).__name__} are no functions of the margins of single bits. Got margins of "
+            f"The scores of a {type(self).__name__} are not functions of the margins of single bits. Got margins of "
             f"{moved.shape[1] or len(offsets)} bits and {len(class_index)} samples."
         )
 
@@ -157,3 +245,11 @@ def secants(phi: Callable[[FloatArray], FloatArray], moved: FloatArray, offsets:
     begins = np.where(is_near, offsets - half, offsets)
     ends = np.where(is_near, offsets + half, offsets + moved)
     return np.asarray((phi(ends) - phi(begins)) / (ends - begins))
+
+
+def check_k(k: int, n_classes: int) -> None:
+    """Raise unless ``1 <= k <= n_classes``."""
+    if not 1 <= k <= n_classes:
+        raise ValueError(
+            f"The 'k' parameter of top_k must be between 1 and the number of classes, {n_classes}. Got {k}."
+        )

@@ -1,4 +1,4 @@
-"""Decoding by learned weights: a score for each class that is linear in the evidence of the margins.
+"""Decoding by weights, learned or given: a score for each class that is linear in the evidence of the margins.
 
     score_y = sum_j W_yj g(f_j) + b_y,    g(f) = (L(-f) - L(f)) / 2
 
@@ -17,16 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding.decoder import Decoder, Slopes, secants
-from codekin.decoding.losses import LossLike, get_loss
-from codekin.decoding.minimum_loss import SAMPLES_PER_BLOCK, as_margins, check_k, rounded_rows
+from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.decoding.decoder import Slopes, secants
+from codekin.decoding.losses import LOSSES, Loss, LossLike, get_loss
+from codekin.decoding.minimum_loss import DECODED_PER_BLOCK, BlockDecoder, rounded_rows
 
 WEIGHT_DIGITS = 20
 """Binary digits of the largest weight of a class: a relative precision of a millionth."""
@@ -69,7 +70,7 @@ class Products:
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedDecoder(Decoder):
+class LearnedDecoder(BlockDecoder):
     """Finds the classes with the largest linear scores of the margins; minus the score of a class is its loss.
 
     Parameters
@@ -191,64 +192,6 @@ class LearnedDecoder(Decoder):
         products = Products(*(arrays[name] for name in names)) if names[0] in arrays else None
         return cls(arrays["weights"], arrays["biases"], loss, products)
 
-    def decode(self, margins: Margins) -> IntArray:
-        """The class with the smallest loss for each sample; the lowest class among equals.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        margins = as_margins(margins, self.n_bits)
-        nearest = np.zeros(len(margins), dtype=np.intp)
-        for samples, losses in self._losses(margins):
-            nearest[samples] = losses.argmin(axis=1)
-        return nearest
-
-    def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
-        """The k classes with the smallest losses, smallest first; the lower class first among equals.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-        k : int
-            At least 1 and at most the number of classes.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_samples, k)
-        losses : ndarray of shape (n_samples, k)
-        """
-        check_k(k, self.n_classes)
-        from codekin.kernels.ranking import keep_smallest
-
-        margins = as_margins(margins, self.n_bits)
-        best_losses = np.full((len(margins), k), np.inf)
-        best_classes = np.zeros((len(margins), k), dtype=np.int64)
-        for samples, losses in self._losses(margins):
-            keep_smallest(losses, 0, best_losses[samples], best_classes[samples])
-        return best_classes.astype(np.intp, copy=False), best_losses
-
-    def class_losses(self, margins: Margins) -> FloatArray:
-        """Minus the score of every class for each sample.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        margins = as_margins(margins, self.n_bits)
-        every = np.empty((len(margins), self.n_classes))
-        for samples, losses in self._losses(margins):
-            every[samples] = losses
-        return every
-
     def probabilities(self, margins: Margins) -> FloatArray:
         """Probabilities of the classes: the softmax of their scores, for which the weights were fitted.
 
@@ -285,15 +228,73 @@ class LearnedDecoder(Decoder):
                 bias[row] += before @ form @ before
         return Slopes(by_bit, bias, np.zeros(len(class_index)))
 
-    def _losses(self, margins: Margins) -> Iterator[tuple[slice, FloatArray]]:
-        """Blocks of samples and the losses of their classes."""
-        for start in range(0, len(margins), SAMPLES_PER_BLOCK):
-            samples = slice(start, start + SAMPLES_PER_BLOCK)
-            values = evidence(margins[samples], self.loss)
+    def _costs(self, margins: Margins, rows: IntArray | None = None) -> Iterator[tuple[Any, int, FloatArray]]:
+        assert rows is None
+        for start in range(0, len(margins), DECODED_PER_BLOCK):
+            samples = slice(start, start + DECODED_PER_BLOCK)
+            values = np.asarray(self.loss.agreement(margins[samples].astype(np.float64, copy=False)), dtype=np.float64)
             scores = _exact_product(values, self.weights) + self.biases
             if self.products is not None:
                 scores += _exact_product(self.products.of(values), self.products.weights)
-            yield samples, -scores
+            yield samples, 0, -scores
+
+
+@dataclass(frozen=True, eq=False)
+class NearestTargetDecoder(BlockDecoder):
+    """Finds the classes whose targets are nearest to the margins; the squared distance of a target is its loss.
+
+        argmin_y  ||f - t_y||^2  =  argmax_y  2 f . t_y - ||t_y||^2
+
+    The right side is linear in the margins ``f``: a decoder with given weights. If the targets are -1 and +1, this is
+    decoding under the squared loss.
+
+    Parameters
+    ----------
+    targets : array-like of shape (n_classes, n_bits)
+        Row ``k`` is the target of class ``k``; rounded to 20 binary digits of its largest number.
+
+    Examples
+    --------
+    >>> decoder = NearestTargetDecoder([[0.0, 2.0], [0.5, -1.0], [-2.0, 0.0]])
+    >>> decoder.decode(np.array([[0.3, 1.0], [-1.0, -0.2]]))
+    array([0, 2])
+    >>> decoder.class_losses(np.array([[0.0, 1.0]]))
+    array([[1.  , 4.25, 5.  ]])
+    """
+
+    targets: CodingMatrix = field(repr=False)
+    loss: ClassVar[Loss] = LOSSES["squared"]
+
+    def __post_init__(self) -> None:
+        """Round the targets."""
+        rounded = rounded_rows(np.asarray(self.targets, dtype=np.float64), WEIGHT_DIGITS)
+        object.__setattr__(self, "targets", rounded)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(self.targets)
+
+    @property
+    def n_bits(self) -> int:
+        """The number of margins per sample."""
+        return int(self.targets.shape[1])
+
+    @cached_property
+    def linear(self) -> LearnedDecoder:
+        """The decoder with the linear scores."""
+        targets = np.asarray(self.targets, dtype=np.float64)
+        return LearnedDecoder(targets, -np.square(targets).sum(axis=1), self.loss)
+
+    def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
+        lengths = np.square(offsets + moved).sum(axis=1)
+        return self.linear.slopes(class_index, moved, offsets)._replace(shared=-lengths)
+
+    def _costs(self, margins: Margins, rows: IntArray | None = None) -> Iterator[tuple[Any, int, FloatArray]]:
+        return self.linear._costs(margins, rows)
+
+    def _constant(self, margins: Margins) -> FloatArray:
+        return np.asarray(np.square(margins.astype(np.float64, copy=False)).sum(axis=1))
 
 
 def _exact_product(values: FloatArray, weights: FloatArray) -> FloatArray:
@@ -307,8 +308,3 @@ def products_of(standardised: FloatArray) -> FloatArray:
     first, second = np.triu_indices(standardised.shape[1])
     near = np.clip(standardised, -FARTHEST, FARTHEST)
     return np.asarray(near[:, first] * near[:, second])
-
-
-def evidence(margins: Margins, loss: LossLike) -> FloatArray:
-    """The evidence of the margins for +1: the odd part of the loss, in double precision."""
-    return np.asarray(get_loss(loss).agreement(margins.astype(np.float64, copy=False)), dtype=np.float64)

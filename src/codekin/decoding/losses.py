@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from codekin._system.names import suggestion
-from codekin.coding import Margins
+from codekin._system.messages import suggestion
+from codekin.code import Margins
 
 EXPONENT_LIMIT = 20.0
 """Margins beyond this are clipped before the exponential, so that they don't outweigh all other bits."""

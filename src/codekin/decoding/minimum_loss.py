@@ -12,6 +12,7 @@ have the same loss, for any size of a batch, number of threads and order of summ
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.threads import run_blocks
-from codekin.coding import CodingMatrix, FloatArray, IntArray, Margins
-from codekin.decoding.decoder import Decoder, Slopes, secants
+from codekin._system.parallel import run_blocks
+from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.decoding.decoder import Decoder, Slopes, check_k, secants
 from codekin.decoding.losses import STABLE_UNITS, get_loss
 
-SAMPLES_PER_BLOCK = 512
+DECODED_PER_BLOCK = 512
 CLASSES_PER_BLOCK = 4096
 LEAST_EXPONENT = -1022
 """The exponent of the smallest normal power of two."""
@@ -33,8 +34,63 @@ COMPILE_FROM = 10**8
 """From this many (sample, class, bit) triples on, faster methods are worth their start-up time."""
 
 
+class BlockDecoder(Decoder):
+    """Decoders whose losses are computed for blocks of samples and classes, up to a constant for each sample."""
+
+    @property
+    @abstractmethod
+    def n_bits(self) -> int:
+        """The number of margins per sample."""
+
+    @abstractmethod
+    def _costs(self, margins: Margins, rows: IntArray | None = None) -> Iterator[tuple[Any, int, FloatArray]]:
+        """Blocks of the loss, up to a constant per sample: (samples, first class, costs).
+
+        With ``rows``, only of these samples, in increasing order.
+        """
+
+    def _constant(self, margins: Margins) -> FloatArray:
+        """The constant per sample that :meth:`_costs` leaves out."""
+        return np.zeros(len(margins))
+
+    def decode(self, margins: Margins) -> IntArray:
+        return self._decode_plainly(as_margins(margins, self.n_bits))
+
+    def _decode_plainly(self, margins: Margins, rows: IntArray | None = None) -> IntArray:
+        nearest = np.zeros(len(margins), dtype=np.intp)
+        smallest = np.full(len(margins), np.inf)
+        for samples, first, costs in self._costs(margins, rows):
+            arg = costs.argmin(axis=1)
+            cost = np.take_along_axis(costs, arg[:, None], axis=1)[:, 0]
+            better = cost < smallest[samples]
+            smallest[samples] = np.where(better, cost, smallest[samples])
+            nearest[samples] = np.where(better, arg + first, nearest[samples])
+        return nearest
+
+    def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
+        check_k(k, self.n_classes)
+        from codekin.kernels.ranking import keep_smallest
+
+        margins = as_margins(margins, self.n_bits)
+        best_costs = np.full((len(margins), k), np.inf)
+        best_classes = np.zeros((len(margins), k), dtype=np.int64)
+        for samples, first, costs in self._costs(margins):
+            keep_smallest(costs, first, best_costs[samples], best_classes[samples])
+        return best_classes.astype(np.intp, copy=False), best_costs + self._constant(margins)[:, None]
+
+    def class_losses(self, margins: Margins) -> FloatArray:
+        margins = as_margins(margins, self.n_bits)
+        losses = np.empty((len(margins), self.n_classes))
+        for samples, first, costs in self._costs(margins):
+            losses[samples, first : first + costs.shape[1]] = costs
+        decoded = losses.argmin(axis=1)
+        losses += self._constant(margins)[:, None]
+        set_apart(losses, decoded)
+        return losses
+
+
 @dataclass(frozen=True, eq=False)
-class MinimumLossDecoder(Decoder):
+class MinimumLossDecoder(BlockDecoder):
     """Finds the classes with the smallest decoding loss, for any codebook and any loss.
 
     Parameters
@@ -72,6 +128,11 @@ class MinimumLossDecoder(Decoder):
         """The number of classes."""
         return len(self.coding_matrix)
 
+    @property
+    def n_bits(self) -> int:
+        """The number of margins per sample."""
+        return int(self.coding_matrix.shape[1])
+
     @cached_property
     def _is_ternary(self) -> bool:
         return bool((self.coding_matrix == 0).any())
@@ -108,13 +169,9 @@ class MinimumLossDecoder(Decoder):
         return left
 
     def _costs(self, margins: Margins, rows: IntArray | None = None) -> Iterator[tuple[Any, int, FloatArray]]:
-        """Blocks of the loss, up to a constant per sample: (samples, first class, costs).
-
-        With ``rows``, only of these samples, in increasing order.
-        """
         factor = self._factor(np.float64)
-        for start in range(0, len(margins), SAMPLES_PER_BLOCK):
-            stop = start + SAMPLES_PER_BLOCK
+        for start in range(0, len(margins), DECODED_PER_BLOCK):
+            stop = start + DECODED_PER_BLOCK
             samples: Any = slice(start, stop)
             if rows is not None:
                 samples = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)]
@@ -133,31 +190,18 @@ class MinimumLossDecoder(Decoder):
                 yield samples, first, costs
 
     def _constant(self, margins: Margins) -> FloatArray:
-        """The constant per sample that :meth:`_costs` leaves out."""
         if self._is_ternary:
             return np.zeros(len(margins))
         constant = ((self.loss(margins) + self.loss(-margins)) / 2).sum(axis=1, dtype=np.float64)
-        return np.asarray(constant / self.coding_matrix.shape[1] if self.is_weighted else constant, dtype=np.float64)
+        return np.asarray(constant / self.n_bits if self.is_weighted else constant, dtype=np.float64)
 
     def decode(self, margins: Margins) -> IntArray:
-        """The class with the smallest loss for each sample, (n_samples,); the lowest class among equals."""
-        margins = as_margins(margins, self.coding_matrix.shape[1])
+        margins = as_margins(margins, self.n_bits)
         if margins.size * self.n_classes < COMPILE_FROM:
             return self._decode_plainly(margins)
         if self.loss.name == "hamming" and not self.is_weighted:
             return self._decode_by_counting(margins)
         return self._decode_in_single_precision(margins)
-
-    def _decode_plainly(self, margins: Margins, rows: IntArray | None = None) -> IntArray:
-        nearest = np.zeros(len(margins), dtype=np.intp)
-        smallest = np.full(len(margins), np.inf)
-        for samples, first, costs in self._costs(margins, rows):
-            arg = costs.argmin(axis=1)
-            cost = np.take_along_axis(costs, arg[:, None], axis=1)[:, 0]
-            better = cost < smallest[samples]
-            smallest[samples] = np.where(better, cost, smallest[samples])
-            nearest[samples] = np.where(better, arg + first, nearest[samples])
-        return nearest
 
     def _decode_in_single_precision(self, margins: Margins) -> IntArray:
         """Twice as fast as double precision, with the same result.
@@ -202,7 +246,7 @@ class MinimumLossDecoder(Decoder):
 
         # Each of our threads has its own block; threads started by the product would compete with them.
         with threadpool_limits(1, user_api="blas"):
-            run_blocks(fill, len(margins), block=SAMPLES_PER_BLOCK)
+            run_blocks(fill, len(margins), block=DECODED_PER_BLOCK)
         doubtful = np.flatnonzero(~is_certain)
         nearest[doubtful] = self._decode_plainly(margins, doubtful)[doubtful]
         return nearest
@@ -225,44 +269,6 @@ class MinimumLossDecoder(Decoder):
         run_blocks(fill, len(margins), block=64)
         return nearest.astype(np.intp, copy=False)
 
-    def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
-        """The k classes with the smallest losses, smallest first; the lower class first among equals.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-        k : int
-            At least 1 and at most the number of classes.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_samples, k)
-        losses : ndarray of shape (n_samples, k)
-        """
-        check_k(k, self.n_classes)
-        from codekin.kernels.ranking import keep_smallest
-
-        margins = as_margins(margins, self.coding_matrix.shape[1])
-        best_costs = np.full((len(margins), k), np.inf)
-        best_classes = np.zeros((len(margins), k), dtype=np.int64)
-        for samples, first, costs in self._costs(margins):
-            keep_smallest(costs, first, best_costs[samples], best_classes[samples])
-        return best_classes.astype(np.intp, copy=False), best_costs + self._constant(margins)[:, None]
-
-    def class_losses(self, margins: Margins) -> FloatArray:
-        """The loss of every class for each sample, (n_samples, n_classes).
-
-        The first of the smallest losses is that of the class that :meth:`decode` returns.
-        """
-        margins = as_margins(margins, self.coding_matrix.shape[1])
-        losses = np.empty((len(margins), self.n_classes))
-        for samples, first, costs in self._costs(margins):
-            losses[samples, first : first + costs.shape[1]] = costs
-        decoded = losses.argmin(axis=1)
-        losses += self._constant(margins)[:, None]
-        set_apart(losses, decoded)
-        return losses
-
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
         loss, bits = self.loss, self.coding_matrix[class_index].astype(np.float64)
 
@@ -284,14 +290,6 @@ class MinimumLossDecoder(Decoder):
         if self.is_weighted:
             return Slopes(by_bit / n_used[:, None], bias / n_used, shared / n_used)
         return Slopes(by_bit, bias, shared)
-
-
-def check_k(k: int, n_classes: int) -> None:
-    """Raise unless ``1 <= k <= n_classes``."""
-    if not 1 <= k <= n_classes:
-        raise ValueError(
-            f"The 'k' parameter of top_k must be between 1 and the number of classes, {n_classes}. Got {k}."
-        )
 
 
 def summable(values: Margins) -> FloatArray:

@@ -19,15 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from codekin._system.threads import run_blocks
-from codekin.coding import Assignment, FloatArray, IntArray, Margins
-from codekin.coding.trellis import TrellisGraph
-from codekin.decoding.decoder import Decoder, Slopes, secants
+from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
+from codekin._system.rows import Row
+from codekin.code import Assignment, FloatArray, IntArray, Margins
+from codekin.code.trellis import TrellisGraph
+from codekin.decoding.decoder import Decoder, SingleBest, SingleMargins, Slopes, check_k, secants
 from codekin.decoding.losses import STABLE_UNITS, get_loss
-from codekin.decoding.minimum_loss import as_margins, check_k, set_apart
+from codekin.decoding.minimum_loss import as_margins, set_apart
 
-SAMPLES_PER_BLOCK = 256
-"""How many samples the kernels get at a time: enough for their inner loops."""
 LOSS_BYTES = 2**17 - 2**12
 """The most bytes of an array while a loss is evaluated: it stays in a core's own cache, and below the size from which
 the C library requests every array from the system."""
@@ -101,16 +100,11 @@ class ShortestPathDecoder(Decoder):
         ranks = paths.astype(np.intp)
         return ranks if self._class_of_path is None else self._class_of_path[ranks]
 
-    @property
-    def _max_path_edges(self) -> int:
-        return len(self.trellis.digits) + 1
-
     def _lengths(self, f: Margins) -> Margins:
         """L(f) - L(-f) for every margin."""
         return np.ascontiguousarray(-2 * self.loss.agreement(f), dtype=f.dtype)
 
     def decode(self, margins: Margins) -> IntArray:
-        """The class with the smallest loss for each sample, (n_samples,); the lowest path among equals."""
         margins = as_margins(margins, self.trellis.n_edges)
         classes = self._classes_of_shortest_paths(margins)
         if len(self._free_paths):
@@ -173,26 +167,13 @@ class ShortestPathDecoder(Decoder):
         """
         from codekin.kernels.paths import largest_sizes
 
-        n = self._max_path_edges
+        n = len(self.trellis.digits) + 1  # the most edges of a path
         longest = np.empty(lengths.shape[1], dtype=lengths.dtype)
         largest_sizes(lengths, longest)
         unit = 2 * n * np.finfo(lengths.dtype).eps
         return np.asarray(unit * (2 * STABLE_UNITS * (1 + longest) + n * longest), dtype=lengths.dtype)
 
     def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
-        """The k classes with the smallest losses, smallest first; the lower path first among equals.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-        k : int
-            At least 1 and at most the number of classes.
-
-        Returns
-        -------
-        classes : ndarray of shape (n_samples, k)
-        losses : ndarray of shape (n_samples, k)
-        """
         check_k(k, self.n_classes)
         margins = as_margins(margins, self.trellis.n_edges)
         if not len(self._free_paths):
@@ -227,7 +208,7 @@ class ShortestPathDecoder(Decoder):
 
     def _shortest(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
         """The classes of the k shortest paths, -1 for paths without a class, and their losses."""
-        from codekin.kernels.path_lists import k_cheapest_paths
+        from codekin.kernels.paths import k_cheapest_paths
 
         trellis = self.trellis
         paths = np.empty((len(margins), k), dtype=np.int64)
@@ -267,6 +248,31 @@ class ShortestPathDecoder(Decoder):
 
     def losses_of(self, margins: Margins, classes: IntArray) -> FloatArray:
         return np.where(classes >= 0, self.class_losses(margins, np.maximum(classes, 0)), np.inf)
+
+    def single(self, bits: Any, margins_of: SingleMargins) -> SingleBest:
+        if len(self._free_paths):
+            return super().single(bits, margins_of)
+        from codekin.kernels.paths import k_cheapest_paths
+
+        loss, graph = self.loss, (self.trellis.width, self.trellis.digits, self.trellis.edge_offsets)
+        margins = margins_of(bits)
+
+        def best(row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+            f = margins(row).astype(np.float64)
+            paths, losses = np.empty((1, k), np.int64), np.empty((1, k))
+            k_cheapest_paths(-2 * loss.agreement(f), *graph, paths, losses)
+            if has_losses:
+                losses += loss(-f).sum(axis=1, keepdims=True)
+            return self._classes(paths[0]), losses[0]
+
+        return best
+
+    def n_listed(self, k: int) -> int:
+        return k
+
+    def most_probable(self, margins: Margins, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
+        classes = self.top_k(margins, k)[0]
+        return classes, self.log_proba_of(margins, classes)(temperature)
 
     def log_proba_of(self, margins: Margins, classes: IntArray) -> Callable[[float], FloatArray]:
         # What an edge adds to minus the loss of a path, up to a constant: L(-f) - L(f).

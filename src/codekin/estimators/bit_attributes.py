@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.coding import FloatArray
+from codekin.code import FloatArray
 from codekin.learners.independent import ConstantBit
 from codekin.learners.linear import LinearBits
 from codekin.model import Model

@@ -5,35 +5,39 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from codekin._system.magnitudes import check_single_precision
-from codekin.coding.codebook import MAX_SYMBOLS
+from codekin._system.numeric_range import check_single_precision
+from codekin.code import CodingMatrix
+from codekin.decoding import MinimumLossDecoder
+from codekin.estimators.base import CodedClassifier
 from codekin.estimators.bit_attributes import BitAttributes
-from codekin.estimators.bit_probabilities import BitProbabilities
-from codekin.estimators.callbacks import CallbackSupportMixin, begin_callbacks, with_callbacks
-from codekin.estimators.class_weights import check_weights_of_learner, with_class_weight
-from codekin.estimators.coded import checked_weights, with_weight
-from codekin.estimators.inputs import RegressorConstraint, validated, with_learner_tags
-from codekin.estimators.metadata import learner_params, lists_weights_if, router, with_other_samples
-from codekin.fitting.code_settings import code_plan
-from codekin.fitting.fit import begin_fit, choose_parts, fit_model, learn_batch
-from codekin.fitting.plan import Plan
-from codekin.learners import LEARNERS, IndependentBits, Learner, is_named, learner_of
-from codekin.learners.calibration import N_FOLDS
+from codekin.estimators.inputs import labels_and_weights, validated, with_class_weight, with_learner_tags
+from codekin.estimators.metadata import (
+    CallbackSupportMixin,
+    begin_callbacks,
+    learner_params,
+    lists_weights_if,
+    router,
+    with_callbacks,
+    with_other_samples,
+)
+from codekin.fitting.fit import ChosenCode, begin_fit, choose_code, fit_model, learn_batch
+from codekin.fitting.plan import Alternatives, Plan, code_plan
+from codekin.fitting.setting import constraints
+from codekin.fitting.settings import ECOC_SETTINGS
+from codekin.learners import IndependentBits, Learner, is_named, learner_of
 from codekin.model import Model
-from codekin.samples import Samples
-from codekin.storage.classifier_parts import ClassifierParts
+from codekin.samples import N_FOLDS, Samples
+from codekin.states import SavedClassifier
 
 
 def _learner_has(method: str) -> Any:
@@ -49,7 +53,7 @@ def _takes_weights(classifier: ECOCClassifier) -> bool:
     return learner is None or bool(has_fit_parameter(learner, "sample_weight"))
 
 
-class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, BitProbabilities):
+class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, CodedClassifier):
     """Multiclass classification by error-correcting output codes that give similar codewords to similar classes.
 
     Every class gets a codeword of a codebook, and one binary classifier is trained per bit. The predicted class is the
@@ -159,28 +163,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
     (10, 10)
     """
 
-    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012  (scikit-learn's convention)
-        "estimator": [
-            HasMethods(["fit", "decision_function"]),
-            HasMethods(["fit", "predict_proba"]),
-            StrOptions(set(LEARNERS)),
-            HasMethods(["fit", "decoding_loss"]),
-            RegressorConstraint(),
-            None,
-        ],
-        "codebook": "no_validation",
-        "n_bits": [Interval(Integral, 1, None, closed="left"), None],
-        "n_symbols": [Interval(Integral, 2, MAX_SYMBOLS, closed="both"), None],
-        "class_distances": "no_validation",
-        "assignment": "no_validation",
-        "loss": [str, callable],
-        "decoding": [StrOptions({"auto", "loss", "learned"})],
-        "weighted_decoding": ["boolean"],
-        "calibrate": [StrOptions({"cv", "holdout"}), None],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints = constraints(ECOC_SETTINGS)
 
     def __init__(
         self,
@@ -239,20 +222,19 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             Itself.
         """
         self._validate_params()
-        params = learner_params(self, self._bit_classifier(), "fit", sample_weight, fit_params)
-        X, y = validated(self, X, y, learner=self._bit_classifier(), reset=True)
-        self.classes_, class_index = np.unique(y, return_inverse=True)
-        weights = checked_weights(params.get("sample_weight", sample_weight), X)
-        weights, params = with_class_weight(self, class_index, weights, params, self._bit_classifier())
-        self.classes_, class_index = with_weight(self.classes_, class_index, weights)
-        plan = self._plan(with_other_samples(params, X, self.classes_, self._class_index))
+        learner = self._bit_classifier()
+        params = learner_params(self, learner, "fit", sample_weight, fit_params)
+        X, y = validated(self, X, y, learner=learner, reset=True)
+        class_index, weights, params = labels_and_weights(self, X, y, sample_weight, params=params, learner=learner)
         samples = Samples(X, class_index, weights)
-        parts = choose_parts(
-            plan, samples if (class_index >= 0).all() else samples.at(np.flatnonzero(class_index >= 0))
-        )
+        if not (class_index >= 0).all():
+            samples = samples.at(np.flatnonzero(class_index >= 0))
+        of_learners = with_other_samples(params, X, self.classes_, self._class_index)
+        plan, alternatives, chosen = self._plan(of_learners, samples)
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
-        context = begin_callbacks(self, plan.learner, n_rounds * parts.codebook.n_bits)
-        self._take_parts(fit_model(plan, Samples(X, class_index, params.get("sample_weight")), parts=parts))
+        context = begin_callbacks(self, plan.learner, n_rounds * chosen.codebook.n_bits)
+        samples = Samples(X, class_index, params.get("sample_weight"))
+        self._take_parts(fit_model(plan, samples, alternatives=alternatives, chosen=chosen))
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -289,16 +271,16 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             raise ValueError(
                 "partial_fit does not know how often a label will occur. Give class_weight as a dict of numbers."
             )
-        is_first = self._is_first_batch(classes)
-        params = learner_params(self, self._bit_classifier(), "partial_fit", sample_weight, {})
-        X, y = validated(self, X, y, learner=self._bit_classifier(), reset=is_first)
+        is_first, learner = self._is_first_batch(classes), self._bit_classifier()
+        params = learner_params(self, learner, "partial_fit", sample_weight, {})
+        X, y = validated(self, X, y, learner=learner, reset=is_first)
         class_index = self._batch_class_index(y, classes)
-        weights = checked_weights(params.get("sample_weight", sample_weight), X)
-        weights, params = with_class_weight(self, class_index, weights, params, self._bit_classifier())
+        weights, params = with_class_weight(self, X, class_index, sample_weight, params=params, learner=learner)
         samples = Samples(X, class_index, params.get("sample_weight"))
         if is_first:
-            begun = begin_fit(self._plan(params), Samples(X, class_index, weights))
-            self._take_parts(replace(begun, model=learn_batch(begun.model, begun.learner, samples, begun.rng)))
+            plan, _, chosen = self._plan(params, Samples(X, class_index, weights))
+            begun = begin_fit(plan, chosen)
+            self._take_parts(replace(begun, model=learn_batch(begun.model, plan.learner, samples, begun.rng)))
         else:
             self._set_model(learn_batch(self.model_, self._bit_learner(params), samples, self._rng))
         return self
@@ -310,6 +292,11 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         if self._bit_classifier() is None:
             raise AttributeError("Bits learned by codekin's own learners have no separate estimators.")
         return self._predictors()
+
+    @property
+    def coding_matrix_(self) -> CodingMatrix:
+        """Row ``k`` is the codeword of ``classes_[k]``."""
+        return self.model_.coding_matrix
 
     @property
     def decoding_(self) -> str:
@@ -336,11 +323,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             return LogisticRegression(max_iter=1000)
         return self.estimator if learner_of(self.estimator) is None else None
 
-    def _plan(self, params: Mapping[str, Any]) -> Plan:
-        """All settings of a fit, with the arguments of the learners."""
+    def _plan(self, params: Mapping[str, Any], samples: Samples) -> tuple[Plan, Alternatives, ChosenCode]:
+        """All settings of a fit, with the arguments of the learners, and the code for the samples."""
         classifier, learner = self._bit_classifier(), self._bit_learner(params)
-        check_weights_of_learner(classifier)
-        return code_plan(self.get_params(deep=False), classifier, learner, self._check_n_classes(), self._seed())
+        given, (n_classes, seed) = self.get_params(deep=False), self._n_classes_and_seed()
+        plan, alternatives, classes = code_plan(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
+        return plan, alternatives, choose_code(plan, samples, classes=classes)
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
         learner = learner_of(self.estimator)
@@ -349,7 +337,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         others = {key: value for key, value in params.items() if key != "sample_weight"}
         return IndependentBits(self._bit_classifier(), n_jobs=self.n_jobs, fit_params=others, tasks=deque())
 
-    def _with_learner(self, parts: ClassifierParts) -> ClassifierParts:
+    def _with_learner(self, parts: SavedClassifier) -> SavedClassifier:
         if isinstance(self.estimator, str | None):
             return parts
         if is_named(self.estimator):
@@ -357,10 +345,18 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
         return replace(parts, estimator=self.estimator)
 
     @classmethod
-    def _stored_params(cls, model: Model, parts: ClassifierParts) -> dict[str, Any]:
+    def _from_stored(cls, model: Model, parts: SavedClassifier) -> Self:
+        return cls._unfitted(model, parts)._restore(model, parts)
+
+    @classmethod
+    def _stored_model(cls, model: Model, parts: SavedClassifier) -> Model:
+        return cls._unfitted(model, parts)._with_probabilities(model)
+
+    @classmethod
+    def _unfitted(cls, model: Model, parts: SavedClassifier) -> Self:
         learner = parts.estimator if parts.learner is None else parts.learner
         given = {} if learner is None else {"estimator": learner}
-        return {"assignment": model.assignment, "codebook": model.codebook, **parts.params, **given}
+        return cls(**{"assignment": model.assignment, "codebook": model.codebook, **parts.params, **given})
 
     def _validated_samples(self, X: Any) -> Any:
         X = validated(self, X, learner=self._bit_classifier(), reset=False)[0]
@@ -368,6 +364,11 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Bi
             check_single_precision(X, is_to_learn_from=False)
         return X
 
-    def _set_model(self, model: Any) -> None:
-        super()._set_model(model)
-        self.coding_matrix_ = model.coding_matrix
+    def _with_probabilities(self, model: Model) -> Model:
+        """Margins are log-odds, whatever loss decodes them, unless the decoder itself gives probabilities."""
+        own = None
+        if model.codebook.has_log_odds and not model.decoder.is_learned:
+            learner = learner_of(self.estimator)
+            loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
+            own = MinimumLossDecoder(model.coding_matrix, loss, self.weighted_decoding)
+        return replace(model, probability_decoder=own)

@@ -1,4 +1,4 @@
-"""What users pass to estimators: samples and labels, to learn from or held out, and taxonomies.
+"""What users pass to estimators: samples, labels and weights, to learn from or held out, and taxonomies.
 
 The learner decides what X may be. The shape of numeric arrays is checked. Everything else, such as data frames, text
 and arrays of objects, is passed on unchanged; if the learner does not accept it, it raises its own error.
@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sized
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import is_regressor
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
 
-from codekin._system.magnitudes import MAX_SINGLE, largest_magnitude
+from codekin._system.messages import suggestion
+from codekin._system.numeric_range import MAX_SINGLE, check_single_precision, check_weights, largest_magnitude
+from codekin._system.rows import StoredRows
 from codekin.classes import ClassTree
-from codekin.coding import IntArray
-from codekin.fitting.features import is_search
-from codekin.learners.independent import LINEAR_REGRESSORS
+from codekin.code import FloatArray, IntArray
+from codekin.code.types import EncodedLabels
+from codekin.learners.estimators import LINEAR_REGRESSORS
 from codekin.samples import Samples
+
+SIDES = {0, 1}
+"""The labels of the two sides of a bit, as learners see them."""
 
 
 def label_array(y: Any) -> Any:
@@ -117,26 +122,18 @@ def with_learner_tags(tags: Any, learner: Any) -> Any:
     return tags
 
 
-class RegressorConstraint(HasMethods):
-    """The rule of scikit-learn's parameter validation that a parameter may be a regressor."""
-
-    def __init__(self) -> None:
-        super().__init__(["fit", "predict"])
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        """Whether it is a regressor."""
-        return bool(super().is_satisfied_by(val) and not isinstance(val, type) and is_regressor(val))
-
-    def __str__(self) -> str:
-        """What an error says about it."""
-        return "a regressor"
-
-
 def first_step(learner: Any) -> Any:
     """The estimator that gets X first: the first step of a pipeline, also inside a search."""
     if hasattr(learner, "steps"):
         return next((first_step(step) for _, step in learner.steps if step not in (None, "passthrough")), learner)
-    return first_step(learner.estimator) if is_search(learner) else learner
+    is_search = hasattr(learner, "estimator") and hasattr(learner, "cv")
+    return first_step(learner.estimator) if is_search else learner
+
+
+def innermost(classifier: Any) -> Any:
+    """The classifier that learns from the features: that of the bits, if it is wrapped."""
+    wrapped = getattr(classifier, "estimator", None)
+    return innermost(wrapped) if hasattr(wrapped, "fit") else classifier
 
 
 def is_valid_already(classifier: Any, X: Any) -> bool:
@@ -150,6 +147,29 @@ def is_valid_already(classifier: Any, X: Any) -> bool:
         and not hasattr(classifier, "feature_names_in_")
         and largest_magnitude(X) <= MAX_SINGLE
     )
+
+
+def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Samples:
+    """Samples in memory or on disk, of labels that have some weight; sets the owner's labels and number of features."""
+    if isinstance(X, StoredRows):
+        owner.n_features_in_ = X.shape[1]
+        if X.shape[0] != len(y):
+            raise ValueError(f"There are {X.shape[0]} samples on disk. Got {len(y)} labels.")
+    else:
+        given = np.asarray(y) if isinstance(y, EncodedLabels) else label_array(y)
+        X, checked = validate_data(owner, X, given, accept_sparse="csr", dtype=[np.float32, np.float64])
+        y = y if isinstance(y, EncodedLabels) else checked
+    check_single_precision(X, is_to_learn_from=True)
+    if isinstance(y, EncodedLabels):
+        owner.classes_, class_index = y.classes, y.class_index
+    else:
+        check_classification_targets(y)
+        owner.classes_, class_index = np.unique(y, return_inverse=True)
+    samples = Samples(X, class_index, checked_weights(sample_weight, X))
+    owner.classes_, class_index = _with_weight(owner.classes_, class_index, samples.weights)
+    if class_index is samples.class_index:
+        return samples
+    return Samples(X, class_index, samples.weights).at(np.flatnonzero(class_index >= 0))
 
 
 def held_out_samples(owner: Any, validation: Any) -> Samples:
@@ -227,3 +247,117 @@ def _tree_of_labels(tree: ClassTree, names: list[str]) -> ClassTree:
         f"The taxonomy of {tree.n_classes} class{'es' * (tree.n_classes > 1)} has no leaf for {len(missing)} of the "
         f"{len(names)} labels, {missing[0]!r} among them."
     )
+
+
+def checked_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | None:
+    """The weights as an array, one per sample; None stays None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(_check_sample_weight(sample_weight, X))
+    check_weights(weights)
+    return weights
+
+
+def _with_weight(
+    labels: NDArray[Any], class_index: IntArray, weights: FloatArray | None
+) -> tuple[NDArray[Any], IntArray]:
+    """The labels except those with samples but no weight, and the places among them; samples of others get -1."""
+    if weights is None:
+        return labels, class_index
+    sizes, of_class = (np.bincount(class_index, each, minlength=len(labels)) for each in (None, weights))
+    is_kept = (of_class > 0) | (sizes == 0)
+    places = np.where(is_kept, np.cumsum(is_kept) - 1, -1)
+    return (labels, class_index) if is_kept.all() else (labels[is_kept], places[class_index])
+
+
+def weights_by_class(choice: Any, labels: NDArray[Any], class_index: IntArray) -> FloatArray:
+    """The weight of each sample according to its class.
+
+    "balanced" gives all classes the same total weight, as in scikit-learn: each weight is the number of samples divided
+    by the number of classes and by the samples of its class. Labels that are missing in a mapping have the weight 1.
+
+    Examples
+    --------
+    >>> weights_by_class("balanced", np.array(["cat", "dog"]), np.array([0, 0, 0, 1]))
+    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
+    >>> weights_by_class({"dog": 5}, np.array(["cat", "dog"]), np.array([0, 1]))
+    array([1., 5.])
+    """
+    if isinstance(choice, str):
+        counts = np.bincount(class_index, minlength=len(labels))
+        return np.asarray(len(class_index) / (len(labels) * counts[class_index]), dtype=np.float64)
+    place = {label: k for k, label in enumerate(labels.tolist())}
+    of_class = np.ones(len(labels))
+    for label, weight in choice.items():
+        if label not in place:
+            raise ValueError(
+                f"The 'class_weight' parameter has a weight for {label!r}, which is not among the labels."
+                f"{suggestion(label, [name for name in place if isinstance(name, str)])}"
+            )
+        if not isinstance(weight, Real) or not 0 <= float(weight) <= MAX_SINGLE:
+            raise ValueError(
+                f"The 'class_weight' parameter must give weights from 0 to {MAX_SINGLE:g}. "
+                f"Got {weight!r} for the label {label!r}."
+            )
+        of_class[place[label]] = weight
+    return of_class[class_index]
+
+
+def labels_and_weights(
+    owner: Any, X: Any, y: Any, sample_weight: Any, *, params: Mapping[str, Any], learner: Any
+) -> tuple[IntArray, FloatArray | None, dict[str, Any]]:
+    """The class of each sample, -1 if its label has no weight, then as :func:`with_class_weight`; sets the labels."""
+    owner.classes_, class_index = np.unique(y, return_inverse=True)
+    weights, params = with_class_weight(owner, X, class_index, sample_weight, params=params, learner=learner)
+    owner.classes_, class_index = _with_weight(owner.classes_, class_index, weights)
+    return class_index, weights, params
+
+
+def with_class_weight(
+    owner: Any, X: Any, class_index: IntArray, sample_weight: Any, *, params: Mapping[str, Any], learner: Any
+) -> tuple[FloatArray | None, dict[str, Any]]:
+    """Checked sample weights and the arguments of the learner's ``fit``, both times the owner's ``class_weight``.
+
+    ``learner`` is None if bits are learned together. It must have no weights by label.
+    """
+    _check_weights_of_learner(learner)
+    weights = checked_weights(params.get("sample_weight", sample_weight), X)
+    if owner.class_weight is None:
+        return weights, dict(params)
+    name = "sample_weight" if learner is None else _weight_parameter(learner)
+    by_class = weights_by_class(owner.class_weight, owner.classes_, class_index)
+    of_learner = np.asarray(params.get(name, 1.0)) * by_class
+    return by_class if weights is None else weights * by_class, {**params, name: of_learner}
+
+
+def _weight_parameter(learner: Any) -> str:
+    """The name of the sample weights in a learner's ``fit``; for a pipeline, in that of its last step."""
+    if has_fit_parameter(learner, "sample_weight"):
+        return "sample_weight"
+    if hasattr(learner, "steps") and has_fit_parameter(learner.steps[-1][1], "sample_weight"):
+        return "sample_weight" if _routing_enabled() else f"{learner.steps[-1][0]}__sample_weight"
+    raise ValueError(
+        f"The 'class_weight' parameter needs a learner that takes sample weights. {type(learner).__name__} takes none."
+    )
+
+
+def _check_weights_of_learner(learner: Any) -> None:
+    """Raise if a learner has weights by label: it only sees the two sides of a bit."""
+    params: Mapping[str, Any] = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
+    for name, value in params.items():
+        if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:
+            raise ValueError(
+                f"The learner's {name}={value!r} has labels, but a bit has two sides, 0 and 1. "
+                "Use ECOCClassifier(class_weight=...) instead."
+            )
+
+
+def check_weights_by_label(classifier: Any) -> None:
+    """Raise if a classifier, or the last step of a pipeline, has weights by label: it will learn numbers of parts."""
+    last = classifier.steps[-1][1] if hasattr(classifier, "steps") else classifier
+    weights = getattr(last, "class_weight", None)
+    if isinstance(weights, Mapping):
+        raise ValueError(
+            f"The estimator's class_weight={dict(weights)!r} has labels, but the estimator learns parts of classes, "
+            "which are numbered. Use sample_weight instead."
+        )

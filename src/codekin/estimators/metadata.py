@@ -1,7 +1,10 @@
-"""Which arguments of ``fit`` are passed to the learners of the bits, as in one-vs-rest.
+"""Which arguments of ``fit`` are passed to the learners of the bits, as in one-vs-rest, and scikit-learn's callbacks.
 
 scikit-learn inspects the signature of a bound ``fit`` to see whether an estimator accepts weights
 (``has_fit_parameter``), in boosting, bagging and its own checks. For a meta-estimator that depends on the inner one.
+
+Callbacks exist since version 1.9 of scikit-learn. Older versions have none, and
+fitting works without them.
 """
 
 from __future__ import annotations
@@ -11,21 +14,45 @@ from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from numbers import Number
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from codekin.coding import IntArray
-from codekin.learners.independent import OtherSamples, is_per_sample
+from codekin.code import IntArray
+from codekin.learners import Learner
+from codekin.learners.estimators import is_per_sample
+from codekin.learners.independent import BitTask, OtherSamples
+
+__all__ = [
+    "CallbackSupportMixin",
+    "begin_callbacks",
+    "learner_params",
+    "lists_weights_if",
+    "router",
+    "with_callbacks",
+    "with_other_samples",
+]
 
 PAIRS, LABELS = "eval_set", ("eval_y", "y_val")
 """Samples with their labels, and labels alone, as XGBoost, LightGBM, CatBoost and scikit-learn call them."""
 OF_WEIGHTS = ("eval_sample_weight", "sample_weight_eval_set", "sample_weight_val")
 BESIDE = ("eval_X", "X_val", *OF_WEIGHTS, "eval_init_score", "base_margin_eval_set")
 """What belongs to these labels, row by row."""
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+    if not TYPE_CHECKING:
+
+        class CallbackSupportMixin:
+            """Stands in for scikit-learn's class of this name, without any callbacks."""
+
+        def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
+            """Stands in for scikit-learn's decorator of this name: there is nothing to clean up after ``fit``."""
+            return fit
 
 
 def router(owner: Any, learner: Any) -> MetadataRouter:
@@ -48,7 +75,7 @@ def router(owner: Any, learner: Any) -> MetadataRouter:
 def learner_params(
     owner: Any, learner: Any, method: str, sample_weight: ArrayLike | None, fit_params: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the learner's ``fit`` or ``partial_fit`` gets besides samples; no learner if bits are learned together."""
+    """The arguments of the learner's ``fit`` other than samples and labels; no learner if bits are learned together."""
     given = dict(fit_params) if sample_weight is None else {"sample_weight": sample_weight, **fit_params}
     if not given:
         return {}
@@ -70,7 +97,7 @@ def with_other_samples(
 
     Learners of bits see sides of classes. So labels of other samples, such as those for early stopping, become those of
     each bit, and whatever belongs to these samples follows. An argument is passed on as it is if it has one entry per
-    sample of X, one per feature or no data at all. Anything else is refused: nobody would notice labels in it.
+    sample of X, one per feature or no data at all. Anything else is refused, since it could hold labels.
 
     - ``labels``: those of the training samples.
     - ``class_index``: from labels to their places among these, -1 if there is none; without it, nothing is translated.
@@ -178,3 +205,27 @@ class _WeightSignature:
         kept = [parameter for name, parameter in full.parameters.items() if name != "sample_weight"]
         method.__signature__ = full.replace(parameters=kept)  # type: ignore[attr-defined]
         return method
+
+
+class _NoContext:
+    """Stands in for scikit-learn's callback context."""
+
+    def call_on_fit_task_end(self, *, estimator: Any) -> None:
+        """Nobody listens."""
+
+
+def begin_callbacks(owner: Any, learner: Learner, n_fits: int) -> Any:
+    """The callback context of a whole fit, with one task per fitted bit (``n_fits``, folds of calibration included).
+
+    The callbacks are called on behalf of ``owner``. Bits that are learned together have no tasks.
+    """
+    if not hasattr(owner, "_init_callback_context"):
+        return _NoContext()
+    tasks = getattr(learner, "tasks", None)
+    n_tasks = 0 if tasks is None else n_fits
+    context = owner._init_callback_context(max_subtasks=n_tasks, sequential_subtasks=False)
+    context.call_on_fit_task_begin(estimator=owner)
+    has_listeners = getattr(owner, "_skl_callbacks", None) or hasattr(owner, "_parent_callback_ctx")
+    if tasks is not None and has_listeners:
+        tasks.extend(BitTask(context.subcontext(task_name="bit", task_id=task), owner) for task in range(n_tasks))
+    return context

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
@@ -16,19 +15,18 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from codekin._system.wording import with_article
-from codekin.coding import FloatArray, IntArray
-from codekin.decoding.minimum_loss import check_k
-from codekin.estimators.coded import checked_weights
+from codekin._system.messages import with_article
+from codekin.code import FloatArray, IntArray
+from codekin.decoding.decoder import check_k
 from codekin.estimators.ecoc import ECOCClassifier
-from codekin.estimators.inputs import validated, with_learner_tags
+from codekin.estimators.inputs import check_weights_by_label, checked_weights, innermost, validated, with_learner_tags
 from codekin.estimators.metadata import learner_params, lists_weights_if, router, with_other_samples
-from codekin.fitting.features import as_numbers, last_step_features
+from codekin.fitting.classes import as_numbers, last_step_features
 from codekin.fitting.subclasses import SplitRules, merged, predicted_parts, split_classes
-from codekin.learners.independent import seeded
+from codekin.learners.estimators import seeded
 from codekin.model import Model
 from codekin.samples import Samples
-from codekin.storage.classifier_parts import ClassifierParts, Subclasses
+from codekin.states import SavedClassifier, Subclasses
 
 SMALLEST = float(np.log(np.finfo(np.float64).tiny))
 """The score of a class whose probability is rounded to 0."""
@@ -191,7 +189,7 @@ class SubclassClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         def features() -> Any:
             rng = np.random.default_rng(seeds[1])
-            table = as_numbers(last_step_features(_innermost(classifier), X, class_index, rng))
+            table = as_numbers(last_step_features(innermost(classifier), X, class_index, rng))
             if table is None:
                 raise ValueError(
                     "Classes are split in a table of numbers. Got samples of another kind; put the steps that make "
@@ -374,12 +372,12 @@ class SubclassClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return self.classes_[best], np.take_along_axis(scores, best, axis=1)
 
-    def _parts_to_store(self) -> tuple[Model, ClassifierParts]:
+    def _parts_to_store(self) -> tuple[Model, SavedClassifier]:
         """The model of the estimator and the other parts, for :func:`codekin.storage.save_model`."""
         check_is_fitted(self, "estimator_")
         if not hasattr(self.estimator_, "_parts_to_store") or isinstance(self.estimator_, SubclassClassifier):
             raise TypeError(
-                "A SubclassClassifier can be saved if its estimator is an ECOCClassifier or a TrellisClassifier. "
+                "A SubclassClassifier can be saved if its estimator is an ECOCClassifier or an ExtremeClassifier. "
                 f"Got one with {with_article(type(self.estimator_).__name__)}."
             )
         model, parts = self.estimator_._parts_to_store()
@@ -399,20 +397,3 @@ class SubclassClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             if hasattr(estimator, name):
                 setattr(classifier, name, getattr(estimator, name))
         return classifier
-
-
-def check_weights_by_label(classifier: Any) -> None:
-    """Raise if a classifier, or the last step of a pipeline, has weights by label: it will learn numbers of parts."""
-    last = classifier.steps[-1][1] if hasattr(classifier, "steps") else classifier
-    weights = getattr(last, "class_weight", None)
-    if isinstance(weights, Mapping):
-        raise ValueError(
-            f"The estimator's class_weight={dict(weights)!r} has labels, but the estimator learns parts of classes, "
-            "which are numbered. Use sample_weight instead."
-        )
-
-
-def _innermost(classifier: Any) -> Any:
-    """The classifier that learns from the features: that of the bits, if it is wrapped."""
-    wrapped = getattr(classifier, "estimator", None)
-    return _innermost(wrapped) if hasattr(wrapped, "fit") else classifier

@@ -1,5 +1,5 @@
 """Explanations of predictions: what each feature contributes to the score of a class."""
 
-from codekin.explaining.explanation import Explanation
+from codekin.explaining.contributions import Explanation
 
 __all__ = ["Explanation"]

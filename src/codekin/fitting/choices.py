@@ -4,160 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from codekin._system.wording import counted
+from codekin._system.messages import counted, near_name, suggestion
 from codekin.assignments import AssignmentResult, assign
-from codekin.assignments.dense import is_blind
-from codekin.assignments.online import online_assignment
-from codekin.assignments.policy import POLICIES
-from codekin.class_distances import CLASS_DISTANCES_FROM_DATA
-from codekin.class_distances.learnability import class_moments
-from codekin.classes import ClassDistances, ClassTree, as_class_distances
-from codekin.classes.moments import ClassMoments
-from codekin.classes.trials import ColumnTrials
+from codekin.assignments.direct import online_assignment
+from codekin.assignments.policy import ASSIGNMENT_CHOICES, codes_of
+from codekin.assignments.result import POLICIES
+from codekin.assignments.solver import all_assignments_equal
+from codekin.code import Assignment, Codebook
+from codekin.code.codebook import symbol_parameters
 from codekin.codebooks import CODEBOOKS
-from codekin.codebooks.trellis import check_spare_codewords
-from codekin.coding import Assignment, Codebook, FloatArray, IntArray
-from codekin.fitting.checked_choices import (
-    CODEBOOK_ARGUMENTS,
-    are_distances,
-    check_assignment_choice,
-    check_codebook_choice,
-    check_distances_choice,
-    missing_arguments,
-    shown,
-)
-from codekin.progress import tell
+from codekin.decoding import LOSSES
+from codekin.decoding.losses import get_loss
+from codekin.fitting.classes import MAX_CLASSES_AS_MATRIX, Classes, is_array_like, missing_arguments, shown
 
-MAX_CLASSES_AS_MATRIX = 200
-"""Up to this many classes, learnability is a matrix, and the search needs no initial order."""
-
-LEARNABILITY_RIDGE = 0.6
-"""About one unit of weight for rows of length one; the penalty is not divided by the number of samples."""
-
-STAGES = {
-    "clustering": "learning a class tree",
-    "splitting": "learning a class tree",
-    "learnability": "measuring learnability",
-}
-"""The stages of progress while distances are computed from samples."""
-
-
-@dataclass(frozen=True, eq=False)
-class Classes:
-    """The samples of the classes and the distances between classes, computed when needed.
-
-    - ``features``: returns the samples as numbers, (n_samples, n_features), or None if they are not numeric; called
-      only if a choice needs them.
-    - ``samples``: the samples as given, for a function of the user if they are not numeric.
-    - ``confusion``: returns distances if the samples are not numeric.
-    - ``trials``: returns what the learner makes of columns, if there is one.
-    """
-
-    features: Callable[[], Any]
-    class_index: IntArray
-    n_classes: int
-    sample_weight: FloatArray | None
-    distances_choice: Any
-    rng: np.random.Generator
-    samples: Any = None
-    confusion: Callable[[], ClassDistances] | None = None
-    trials: Callable[[], ColumnTrials] | None = None
-
-    @cached_property
-    def numbers(self) -> Any:
-        """The samples as numbers, None if they are not numeric."""
-        return self.features()
-
-    @cached_property
-    def distances(self) -> ClassDistances:
-        """The distances between classes, as chosen by the user."""
-        choice = self.distances_choice
-        check_distances_choice(choice)
-        if isinstance(choice, str):
-            return self.confusion() if self.confusion and self.numbers is None else self._from_data(choice)
-        if not are_distances(choice):
-            choice = choice(self.samples if self.numbers is None else self.numbers, self.class_index)
-            if not are_distances(choice):
-                raise ValueError(
-                    "A function given as 'class_distances' must return a matrix, a class tree or a ClassDistances "
-                    f"object. Got {shown(choice)} instead."
-                )
-        distances = as_class_distances(choice)
-        if distances.n_classes != self.n_classes:
-            raise ValueError(
-                f"The class distances are between {distances.n_classes} classes, but the labels have {self.n_classes}."
-            )
-        return distances
-
-    @property
-    def known_distances(self) -> ClassDistances | None:
-        """The distances if some choice needed them, or if they were given; None otherwise."""
-        is_given = not (isinstance(self.distances_choice, str) or callable(self.distances_choice))
-        return self.distances if is_given or "distances" in self.__dict__ else None
-
-    @cached_property
-    def tree(self) -> ClassTree:
-        """The tree of the distances, or one from the class means."""
-        tree = self.distances.tree
-        if tree is None:
-            tree = self._from_data("clustering").tree
-        assert tree is not None
-        return tree
-
-    @property
-    def given_tree(self) -> ClassTree | None:
-        """The tree of the user's class distances, if they have one."""
-        choice = self.distances_choice
-        return choice if isinstance(choice, ClassTree) else getattr(choice, "tree", None)
-
-    @cached_property
-    def learnability(self) -> ClassDistances:
-        """Learnability, regardless of the user's choice: a matrix for few classes, factors for many."""
-        form = "dense" if self.n_classes <= MAX_CLASSES_AS_MATRIX else "factored"
-        return self._from_data("learnability", form=form, ridge=LEARNABILITY_RIDGE)
-
-    @cached_property
-    def moments(self) -> ClassMoments:
-        """How often classes occur, and how much of them least squares explains."""
-        return class_moments(self.needed_numbers("class moments"), self.class_index, **self._options)
-
-    def learnability_factors(self) -> ClassDistances:
-        """Learnability as factors, one vector per class."""
-        return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)
-
-    def learned_tree(self) -> ClassTree:
-        """A tree made by repeatedly halving the set of classes, for any number of them."""
-        tree = self._from_data("splitting").tree
-        assert tree is not None
-        return tree
-
-    def mean_distances(self) -> FloatArray:
-        """Distances between class means, regardless of the user's choice."""
-        return self._from_data("means").matrix()
-
-    def _from_data(self, name: str, **options: Any) -> ClassDistances:
-        numbers = self.needed_numbers(f"class distances {name!r}")
-        tell(STAGES.get(name, f"measuring class distances by {name}"))
-        return CLASS_DISTANCES_FROM_DATA[name](numbers, self.class_index, **self._options, **options)
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {"n_classes": self.n_classes, "sample_weight": self.sample_weight, "rng": self.rng}
-
-    def needed_numbers(self, wanted: str) -> Any:
-        """The samples as numbers, (n_samples, n_features); an error that says what they were wanted for if not."""
-        if self.numbers is None:
-            raise ValueError(
-                f"The {wanted} need numeric features. Put the steps that turn X into numbers into a "
-                "pipeline as the estimator, or choose a codebook and an assignment that do not need them."
-            )
-        return self.numbers
+CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments, column_trials and class_tree"
+"""The possible arguments of a function that makes a codebook."""
 
 
 def choose_codebook(
@@ -182,7 +48,7 @@ def choose_codebook(
         raise ValueError(
             f"The codebook has {codebook.n_codewords} codewords, but the labels have {classes.n_classes} classes."
         )
-    check_spare_codewords(codebook, classes.n_classes)
+    codebook.check_spare_codewords(classes.n_classes)
     return codebook
 
 
@@ -198,12 +64,13 @@ def _make_codebook(
     else:
         make, name = choice, getattr(choice, "__name__", "given")
     wanted = inspect.signature(make).parameters
-    if n_symbols > 2 and "n_symbols" not in wanted:
+    arguments: dict[str, Any] = {**symbol_parameters(n_symbols)}
+    if not arguments.keys() <= wanted.keys():
         raise ValueError(
             f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or {_names_of_symbols()}."
         )
-    is_of_symbols = "n_symbols" in wanted and wanted["n_symbols"].default is inspect.Parameter.empty
-    arguments: dict[str, Any] = {"n_symbols": n_symbols} if n_symbols > 2 or is_of_symbols else {}
+    if "n_symbols" in wanted and wanted["n_symbols"].default is inspect.Parameter.empty:
+        arguments["n_symbols"] = n_symbols
     if "n_bits" in wanted and n_bits is not None:
         arguments["n_bits"] = n_bits
     if "rng" in wanted:
@@ -287,10 +154,10 @@ def _assignment_by_name(
     if name == "random":
         # Avoids computing distances, which may take long.
         return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
-    if name == "identity" or (name in POLICIES and (codebook.is_designed or is_blind(codebook))):
+    if name == "identity" or (name in POLICIES and (codebook.is_designed or all_assignments_equal(codebook))):
         # Distances would make no difference.
         policy = name if name in POLICIES else ""
-        return replace(Assignment.identity(classes.n_classes), policy=policy), None
+        return Assignment(np.arange(classes.n_classes), method="identity", policy=policy), None
     result = assign(codebook, classes.distances, name, rng=rng)
     return result.assignment, result
 
@@ -316,3 +183,65 @@ def learnability_assignment(
     tree = classes.given_tree or classes.learned_tree()
     order = tree.class_order(rng)
     return assign(codebook, classes.learnability, "vector_swaps", rng=rng, class_order=order, **options)
+
+
+# ----- checks ---------------------------------------------------------------------------------------------------------
+
+
+def check_codebook_choice(choice: Any) -> None:
+    """Raise if the ``codebook`` parameter of an estimator is not valid."""
+    names = sorted(set(CODEBOOKS) - {"given"})
+    if isinstance(choice, str):
+        if choice in names:
+            return
+    elif isinstance(choice, Codebook) or callable(choice) or is_array_like(choice):
+        return
+    is_given = isinstance(choice, str) and choice == "given"
+    hint = " Pass the matrix itself: codebook=matrix." if is_given else suggestion(choice, names)
+    raise ValueError(
+        f"The 'codebook' parameter must be one of {names}, a function, a Codebook or a matrix. "
+        f"Got {shown(choice)} instead.{hint}"
+    )
+
+
+def check_assignment_choice(
+    choice: Any, *, more_names: tuple[str, ...] = (), codes: tuple[str, ...] = ("trellis",)
+) -> None:
+    """Raise if the ``assignment`` parameter of an estimator is not valid.
+
+    - ``more_names``: names that the estimator accepts besides those in ``ASSIGNMENT_CHOICES``.
+    - ``codes``: what the code may be.
+    """
+    names = [*more_names, *(name for name, own in ASSIGNMENT_CHOICES.items() if set(own) & set(codes))]
+    if isinstance(choice, str):
+        if choice in names:
+            return
+        codebook = near_name(choice, CODEBOOKS)
+        if choice == "given":
+            hint = " Pass the assignment itself: for each class the row of its codeword."
+        elif near_name(choice, names) is None and codebook is not None:
+            hint = f" Did you mean codebook={codebook!r}?"
+        elif choice in ASSIGNMENT_CHOICES:
+            hint = f" {choice!r} is for a {codes_of(choice)[0]}, a code of ExtremeClassifier."
+        else:
+            hint = suggestion(choice, names)
+    elif isinstance(choice, Assignment | AssignmentResult) or callable(choice) or is_array_like(choice):
+        return
+    else:
+        hint = ""
+    raise ValueError(
+        f"The 'assignment' parameter must be one of {names}, a function, an Assignment or an array. "
+        f"Got {shown(choice)} instead.{hint}"
+    )
+
+
+def check_loss_choice(choice: Any) -> None:
+    """Raise if the ``loss`` parameter of an estimator is an unknown name, or a function that is no loss."""
+    if callable(choice):
+        get_loss(choice)
+    names = ["auto", *sorted(LOSSES)]
+    if isinstance(choice, str) and choice not in names:
+        raise ValueError(
+            f"The 'loss' parameter must be one of {names} or a callable. Got {choice!r} instead."
+            f"{suggestion(choice, names)}"
+        )

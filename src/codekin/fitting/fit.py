@@ -1,68 +1,72 @@
-"""From a plan and samples to a model: the parts of the code, its bits, its ranking, its temperature, in this order."""
+"""From a plan and samples to a model: the code is chosen, its bits are learned, then its ranking and temperature."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+import warnings
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
-from codekin._system.memory import require_memory
-from codekin.coding import Code
-from codekin.fitting.checked_choices import warn_of_constant_bits
-from codekin.fitting.choices import choose_codebook
-from codekin.fitting.column_trials import column_trials
-from codekin.fitting.features import classes_as_learned
-from codekin.fitting.fit_facts import Fit, Parts
-from codekin.fitting.learner_choice import decoding_loss, memory_limit
-from codekin.fitting.members import Members
-from codekin.fitting.memory_needs import check_memory_needs
-from codekin.fitting.order_choice import choose_orders
-from codekin.fitting.plan import Plan, Watch
-from codekin.fitting.ranked import fit_ranked, temperature_of
-from codekin.fitting.rules import TARGET_RULES, check_rules
-from codekin.fitting.shared_work import SharedWork
-from codekin.fitting.size import bytes_of_tree
-from codekin.learners.independent import check_kind
-from codekin.model import Member, Model
-from codekin.model.class_sizes import best_power, class_sizes, size_corrected
+from codekin.classes import ClassDistances
+from codekin.code import Assignment, Code, Codebook
+from codekin.decoding import Loss
+from codekin.decoding.decoder_fit import DecoderFit
+from codekin.fitting.classes import Classes, classes_as_learned
+from codekin.fitting.codes import CodesToLearn, SharedWork
+from codekin.fitting.corrections import Temperature, corrected_for_sizes, fit_temperature
+from codekin.fitting.footprint import bytes_of_tree, check_memory_needs, check_weights
+from codekin.fitting.orders import Orders, choose_orders
+from codekin.fitting.plan import Alternatives, Plan
+from codekin.fitting.reranking import RankedFit, fit_ranked
+from codekin.fitting.trial import Trial
+from codekin.learners.training import Callbacks
+from codekin.model import FittedCode, Model
 from codekin.model.prior import ClassPrior
-from codekin.model.temperature import Temperature
-from codekin.samples import Samples, check_features
+from codekin.samples import Samples
 
 
-def choose_parts(plan: Plan, samples: Samples, held_out: Samples | None = None) -> Parts:
-    """The codebook and the assignment of a plan; of several policies, a trial chooses one."""
-    check_features(samples.X)
-    rngs = plan.generators()
-    learner = plan.learner
-    classes = classes_as_learned(
-        getattr(learner, "estimator", None),
-        samples.X,
-        samples.class_index,
-        n_classes=plan.n_classes,
-        sample_weight=samples.weights,
-        distances_choice=plan.class_distances,
-        rng=rngs.distances,
-        n_symbols=plan.n_symbols,
-    )
-    classes = replace(classes, trials=lambda: column_trials(learner, samples, plan.n_classes, rngs.codebook))
-    codebook = choose_codebook(plan.codebook, plan.n_bits, classes, rngs.codebook, n_symbols=plan.n_symbols)
-    if plan.width is not None and not plan.has_tree:
-        # Before the assignment is chosen, which may take memory for every feature as well.
-        n_features = int(samples.X.shape[1])
-        require_memory(
-            4 * n_features * codebook.n_bits,
-            f"A model of {n_features:,} features x {codebook.n_bits:,} bits x 4 bytes",
-            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
+@dataclass(frozen=True, eq=False)
+class ChosenCode:
+    """What is chosen before any bit is learned: the codebook, the orders of the classes and their distances."""
+
+    codebook: Codebook
+    orders: Orders
+    class_distances: ClassDistances | None
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """A fitted model, and how it came about; ``trials`` are those of a search within ``budget``."""
+
+    model: Model
+    plan: Plan
+    chosen: ChosenCode
+    loss: Loss
+    rng: np.random.Generator
+    temperature: Temperature = field(default_factory=Temperature)
+    trials: tuple[Trial, ...] = ()
+    budget: str = ""
+    decoder_fit: DecoderFit | None = None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the report says about the fit."""
+        found, facts = (
+            self.decoder_fit,
+            {
+                "decoding": self.plan.decoding,
+                "codebook_reason": self.plan.reason,
+                "budget": self.budget,
+                "trials": self.trials,
+                **{name: value for name, value in asdict(self.temperature).items() if name != "value"},
+            },
         )
-    of_trials: Any = {"samples": samples, "held_out": held_out, "max_memory": memory_limit(learner)}
-    check_kind(learner, codebook)
-    if codebook.is_real:
-        check_rules(TARGET_RULES, {field.name: getattr(plan, field.name) for field in fields(plan)})
-    orders = choose_orders(plan, codebook, classes, rngs.assignment, **of_trials)
-    warn_of_constant_bits(codebook, orders.first)
-    return Parts(codebook, orders, classes.known_distances)
+        if found is not None:
+            facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
+            if self.plan.decoding == "learned":
+                facts["decoder_strength"] = found.strength
+        return facts
 
 
 def fit_model(
@@ -70,62 +74,104 @@ def fit_model(
     samples: Samples,
     *,
     held_out: Samples | None = None,
-    parts: Parts | None = None,
-    watch: Watch | None = None,
+    alternatives: Alternatives = Alternatives(),  # noqa: B008  (immutable)
+    chosen: ChosenCode | None = None,
+    callbacks: Callbacks = Callbacks(),  # noqa: B008  (immutable)
     shared: SharedWork | None = None,
-    max_bytes: float = np.inf,
     with_temperature: bool = True,
-) -> Fit:
+) -> FitResult:
     """Fit a model by a plan.
 
     - ``held_out``: validation samples, which choose the pass, the re-ranking and the temperature.
-    - ``parts``: the result of :func:`choose_parts`.
-    - ``watch``: where to report passes and save checkpoints.
+    - ``alternatives``: what the samples may change in the plan; the result has the plan as it was carried out.
+    - ``chosen``: the result of :func:`choose_code`.
+    - ``callbacks``: where to report passes and save checkpoints.
     - ``shared``: what other plans with the same samples and seed have learned.
-    - ``max_bytes``: how much each code may take on disk if weights are pruned to fit.
     - ``with_temperature``: whether to fit a temperature, which a trial does not need.
     """
-    watch = Watch() if watch is None else watch
-    check_memory_needs(plan, samples, held_out)
-    if parts is None:
-        parts = _chosen(plan, samples, held_out, shared)
-    rng = plan.generators().bits
-    codes = [Code(parts.codebook, order) for order in parts.orders.of(plan.n_members)]
-    if plan.prune == "to fit":
-        max_bytes -= bytes_of_tree(parts.class_distances) / plan.n_members
-    members = Members(plan, codes, rng, watch, shared, max_bytes)
-    temperature = Temperature()
+    check_memory_needs(plan, samples, held_out, alternatives.assignments)
+    if chosen is None:
+        known: dict[int | None, ChosenCode] = {} if shared is None else shared.chosen
+        if plan.codebook.width not in known:
+            known[plan.codebook.width] = choose_code(plan, samples, held_out, alternatives=alternatives)
+        chosen = known[plan.codebook.width]
+    if plan.max_bytes is not None:
+        of_tree = bytes_of_tree(chosen.class_distances) / plan.n_codes
+        if of_tree <= plan.max_bytes / 2:  # a search within a budget leaves a larger one out
+            plan = replace(plan, max_bytes=plan.max_bytes - of_tree)
+    rng = plan.generators.bits
+    codes = [Code(chosen.codebook, order) for order in chosen.orders.of(plan.n_codes)]
+    to_learn = CodesToLearn.of(
+        plan, codes, rng, callbacks, shared=shared, learned_decoding=alternatives.learned_decoding
+    )
     if plan.is_ranked:
         options: Any = {"held_out": held_out, "rng": rng, "with_temperature": with_temperature}
-        model, temperature = fit_ranked(members, plan.rerank, samples, source=plan.candidates, **options)
+        fit = fit_ranked(to_learn, plan.rerank, samples, source=plan.candidates, **options)
     else:
-        model = Model((_sized(members.fit(samples, held_out)[0], samples, held_out),))
-        if held_out is not None and with_temperature:
-            temperature = temperature_of(model, held_out)
-    model = replace(model, prior=ClassPrior.of(samples, plan.n_classes))
-    distances, result, decoder_fit = parts.class_distances, parts.orders.result, members.decoder_fit
-    return Fit(model, plan, plan.learner, members.loss, distances, result, rng, temperature, decoder_fit=decoder_fit)
+        fit = _fit_single(to_learn, samples, held_out, with_temperature=with_temperature)
+    decoding: Any = "learned" if fit.first.member.decoder.is_learned else "loss"
+    return FitResult(
+        replace(fit.model, prior=ClassPrior.of(samples, plan.n_classes), temperature=fit.temperature.value),
+        replace(plan, assignment=chosen.orders.policy, decoding=decoding),
+        chosen,
+        fit.first.loss,
+        rng,
+        fit.temperature,
+        decoder_fit=fit.first.decoder_fit,
+    )
 
 
-def _sized(member: Member, samples: Samples, held_out: Samples | None) -> Member:
-    sizes = class_sizes(samples, member.code.n_classes)
-    power = member.code.codebook.usual_size_power if held_out is None else best_power(member, sizes, held_out)
-    return size_corrected(member, sizes, power)
+def choose_code(
+    plan: Plan,
+    samples: Samples,
+    held_out: Samples | None = None,
+    *,
+    alternatives: Alternatives = Alternatives(),  # noqa: B008  (immutable)
+    classes: Classes | None = None,
+) -> ChosenCode:
+    """The assignment of a plan; of several policies, a trial chooses one.
+
+    - ``classes``: of the samples, if something is known of them already.
+    """
+    rngs, codebook = plan.generators, plan.codebook
+    if classes is None:
+        classes = classes_as_learned(plan.learner, samples, plan.n_classes, plan.class_distances, rng=rngs.distances)
+    check_weights(plan, samples.X)
+    options: Any = {"samples": samples, "held_out": held_out, "tried": alternatives.assignments}
+    orders = choose_orders(plan, classes, rngs.assignment, **options)
+    _warn_of_constant_bits(codebook, orders.first)
+    return ChosenCode(codebook, orders, classes.known_distances)
 
 
-def _chosen(plan: Plan, samples: Samples, held_out: Samples | None, shared: SharedWork | None) -> Parts:
-    known: dict[int | None, Parts] = {} if shared is None else shared.parts_of
-    if plan.width not in known:
-        known[plan.width] = choose_parts(plan, samples, held_out)
-    return known[plan.width]
+def _warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
+    """Warn of bits that have the same sign for all classes they use: they tell no classes apart."""
+    is_constant = codebook.constant_bits(assignment)
+    if is_constant.any():
+        warnings.warn(
+            f"{int(is_constant.sum())} of the {codebook.n_bits} bits of this {codebook.name} codebook tell no classes "
+            f"apart, the first of them bit {int(is_constant.argmax())}: all their classes are on one side.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
-def begin_fit(plan: Plan, samples: Samples) -> Fit:
-    """Choose the parts from a first batch of samples; :func:`learn_batch` learns the bits."""
-    parts, empty = choose_parts(plan, samples), cast("Any", None)
-    first = Member.of(parts.code, empty, decoding_loss(plan, parts.codebook), is_weighted=plan.weighted_decoding)
-    distances, result, rng = parts.class_distances, parts.orders.result, plan.generators().bits
-    return Fit(Model((first,)), plan, plan.learner, first.decoder.loss, distances, result, rng)
+def _fit_single(
+    to_learn: CodesToLearn, samples: Samples, held_out: Samples | None, *, with_temperature: bool
+) -> RankedFit:
+    """A single code, corrected for class sizes, and its temperature if there are held-out samples."""
+    (first,) = to_learn.fit(samples, held_out)
+    codes, _ = corrected_for_sizes((first.member,), samples, held_out)
+    model = Model(codes)
+    temperature = fit_temperature(model, held_out) if held_out is not None and with_temperature else Temperature()
+    return RankedFit(model, temperature, first)
+
+
+def begin_fit(plan: Plan, chosen: ChosenCode) -> FitResult:
+    """A model of a code chosen from a first batch of samples, without bits, which :func:`learn_batch` learns."""
+    code, empty = Code(chosen.codebook, chosen.orders.first), cast("Any", None)
+    first = FittedCode.of(code, empty, plan.loss, is_weighted=plan.weighted_decoding)
+    plan = replace(plan, assignment=chosen.orders.policy)
+    return FitResult(Model((first,)), plan, chosen, first.decoder.loss, plan.generators.bits)
 
 
 def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Generator) -> Model:
@@ -134,4 +180,4 @@ def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Gen
         raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch.")
     first = model.first
     bits = learner.partial_fit(first.bits, samples, first.code, rng=rng)
-    return Model((Member(first.code, bits, first.decoder),))
+    return Model((FittedCode(first.code, bits, first.decoder),))

@@ -1,19 +1,37 @@
-"""All settings of a fit, with all automatic choices made."""
+"""All settings of a fit, with all automatic choices made, and what samples may still change in them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from threading import Lock
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from codekin.coding import Codebook
-from codekin.fitting.checked_choices import shown
-from codekin.learners import Checkpoints, EpochReport, Learner
+from codekin.code import Codebook
+from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix
+from codekin.codebooks import trellis_codebook
+from codekin.codebooks.graphs import label_tree
+from codekin.decoding.losses import LossLike
+from codekin.fitting.choices import choose_codebook
+from codekin.fitting.classes import Classes, classes_as_learned, shown
+from codekin.fitting.defaults import (
+    MAX_CLUSTERED_CLASSES,
+    FitSettings,
+    assignments_of,
+    default_code,
+    tree_learner,
+    trellis_learner,
+)
+from codekin.fitting.setting import check_settings, is_auto
+from codekin.fitting.settings import ECOC_SETTINGS
+from codekin.fitting.trial import column_trials
+from codekin.learners import Learner
 from codekin.learners.compact import Precision
+from codekin.learners.estimators import declared_limit
+from codekin.learners.independent import check_kind
 from codekin.model.reranking import CandidateSource
+from codekin.samples import Samples
 
 Seed = tuple[int, ...]
 
@@ -27,85 +45,89 @@ class Generators(NamedTuple):
     bits: np.random.Generator
 
 
+def generators(seed: Seed, *, for_codebook: bool) -> Generators:
+    """The same generators at every call; the paths of a graph are not drawn, and leave theirs to others."""
+    drawn = np.random.default_rng(seed).spawn(4)
+    return Generators(*drawn) if for_codebook else Generators(drawn[3], *drawn[:3])
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """All settings of a fit, none of them left open.
+    """All settings of a fit. Nothing is left open: there is a single value of everything.
 
-    - ``codebook``: which codewords exist, or how they are made.
+    - ``codebook``: which codewords exist.
     - ``class_distances``: how far apart classes are, or how that is learned.
-    - ``assignment``: which class gets which codeword, or how that is found; a trial chooses one of several names.
+    - ``assignment``: which class gets which codeword, or how that is found.
     - ``learner``: learns the bits.
+    - ``loss``: the decoding loss.
     - ``seed``: determines all random choices.
-    - ``n_bits``: how many bits codewords have, for codebooks that leave the choice.
-    - ``n_symbols``: how many symbols a column may have.
+    - ``draws_codebook``: whether the codebook was made with a generator of the seed.
     - ``reason``: why this codebook was chosen, if the user left it open.
     - ``policy``: the user's name for the assignment, if it has another name here.
-    - ``loss``: the decoding loss; "auto" is the learner's own.
     - ``weighted_decoding``: divide the loss of a class by the number of its non-zero bits.
-    - ``decoding``: by the loss, by weights learned from margins, or by the latter if it pays on held-out samples.
+    - ``decoding``: by the loss, or by weights learned from margins.
     - ``calibrate``: turn margins into log-odds with samples that the bits have not seen.
     - ``rerank``: how the best classes are rescored.
     - ``candidates``: what lists the classes to rescore.
     - ``precision``: how weights are stored.
-    - ``prune``: how much validation accuracy pruning may cost; "to fit" drops weights that cost next to nothing, and
-      as many more as a budget requires.
+    - ``prune``: how much validation accuracy pruning may cost.
+    - ``max_bytes``: how many bytes a code may take on disk; pruning drops as many more weights as that requires.
     """
 
     n_classes: int
-    codebook: Any
+    codebook: Codebook
     class_distances: Any
     assignment: Any
     learner: Learner
+    loss: LossLike
     seed: Seed
-    n_bits: int | None = None
-    n_symbols: int = 2
+    draws_codebook: bool = False
     policy: str = ""
     reason: str = ""
-    loss: Any = "auto"
     weighted_decoding: bool = False
-    decoding: Literal["loss", "learned", "auto"] = "loss"
+    decoding: Literal["loss", "learned"] = "loss"
     calibrate: Literal["cv", "holdout"] | None = None
-    n_members: int = 1
+    n_codes: int = 1
     rerank: Literal["centroid", "learned"] | None = None
     candidates: CandidateSource = "code"
     precision: Precision = "float32"
-    prune: float | Literal["to fit"] | None = None
-
-    @property
-    def width(self) -> int | None:
-        """The width of the trellis or tree whose paths are the codewords; None for other codes."""
-        graph = self.codebook.graph if isinstance(self.codebook, Codebook) else None
-        return None if graph is None else int(graph.width)
-
-    @property
-    def has_tree(self) -> bool:
-        """Whether the codewords are the leaves of a tree."""
-        return isinstance(self.codebook, Codebook) and self.codebook.tree is not None
+    prune: float | None = None
+    max_bytes: float | None = None
 
     @property
     def is_ranked(self) -> bool:
         """Whether candidates are listed and ranked, instead of a single best class being decoded."""
-        return self.rerank is not None or self.n_members > 1
+        return self.rerank is not None or self.n_codes > 1
 
+    @property
     def generators(self) -> Generators:
-        """The same generators at every call. The paths of a trellis are not drawn."""
-        drawn = np.random.default_rng(self.seed).spawn(4)
-        return Generators(drawn[3], *drawn[:3]) if self.width is not None else Generators(*drawn)
+        """The generators of the random choices, at their beginning."""
+        return generators(self.seed, for_codebook=self.draws_codebook)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON values: names and numbers as they are, everything else by its name.
-
-        ``n_symbols`` is left out if it is 2.
-        """
-        told = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-        if self.n_symbols == 2:
-            del told["n_symbols"]
-        return told
+        """The settings as JSON values: names and numbers as they are, everything else by its name."""
+        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        values |= {"n_bits": self.codebook.n_bits, "n_symbols": self.codebook.n_symbols}
+        del values["draws_codebook"]
+        if self.max_bytes is None or np.isinf(self.max_bytes):
+            del values["max_bytes"]
+        return values
 
     def __str__(self) -> str:
         """One setting per line, without empty ones."""
-        told = {name: value for name, value in self.as_dict().items() if value not in (None, "", False)}
-        return "\n".join(f"{name:<18} {value}" for name, value in told.items())
+        given = {name: value for name, value in self.as_dict().items() if value not in (None, "", False)}
+        return "\n".join(f"{name:<18} {value}" for name, value in given.items())
+
+
+class Alternatives(NamedTuple):
+    """What samples may change in a plan while it is carried out; fitting returns the plan with what they chose.
+
+    - ``assignments``: the policies that a trial compares, if there are several; the plan has the first.
+    - ``learned_decoding``: whether a decoder is learned for a plan that decodes by the loss, and taken if it is better.
+    """
+
+    assignments: tuple[str, ...] = ()
+    learned_decoding: bool = False
 
 
 def _plain(value: Any) -> Any:
@@ -114,30 +136,99 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return ", ".join(str(_plain(item)) for item in value)
     if isinstance(value, Codebook):
-        return value.name if value.graph is None else f"{value.name} of width {value.graph.width}"
+        return value.name if value.width is None else f"{value.name} of width {value.width}"
     return repr(value) if hasattr(value, "decoding_loss") else shown(value)
 
 
-@dataclass(frozen=True, eq=False)
-class Watch:
-    """Where a fit reports every pass over the samples and saves checkpoints."""
+def extreme_plan(settings: FitSettings) -> tuple[Plan, Alternatives]:
+    """All settings of a fit of a classifier of many classes, and the policies to try."""
+    of_table = [field.name for field in fields(Plan) if field.name in settings.table]
+    shared = {name: getattr(settings, name) for name in of_table if name not in ("assignment", "loss")}
+    shared |= {"n_classes": settings.n_classes, "seed": settings.seed}
+    tree, policy = settings.class_tree, settings.given["assignment"]
+    tried = assignments_of(settings) if is_auto(policy) else ()
+    policy = tried[0] if tried else policy
+    n_paths = settings.n_classes + settings.n_reserved
+    codebook: Codebook
+    if settings.code == "tree":
+        codebook, learned_tree = label_tree(settings.n_classes, settings.width), "splitting"
+        learner = tree_learner(settings.estimator)
+    else:
+        codebook = trellis_codebook(n_paths, min(settings.width, n_paths))
+        codebook.check_spare_codewords(settings.n_classes)
+        learned_tree = "clustering" if settings.n_classes <= MAX_CLUSTERED_CLASSES else "splitting"
+        learner = trellis_learner(settings.estimator, cast("int", codebook.width))
+        if isinstance(policy, str) and policy == "preserving":
+            policy, shared["policy"] = "ordered", "preserving"
+    plan = Plan(
+        codebook=codebook,
+        class_distances=learned_tree if tree is None else tree,
+        assignment=policy,
+        learner=learner,
+        loss=learner.decoding_loss(codebook) if is_auto(settings.loss) else settings.loss,
+        **shared,
+    )
+    return plan, Alternatives(tried if len(tried) > 1 else ())
 
-    on_epoch: Callable[[EpochReport], None] | None = None
-    checkpoints: Checkpoints | None = None
 
-    def one_by_one(self) -> Watch:
-        """The same for codes that are learned at the same time: their reports wait for each other."""
-        if self.on_epoch is None:
-            return self
-        on_epoch, lock = self.on_epoch, Lock()
+def code_plan(
+    given: Mapping[str, Any], classifier: Any, learner: Learner, samples: Samples, *, n_classes: int, seed: Seed
+) -> tuple[Plan, Alternatives, Classes]:
+    """All settings of a fit from the parameters of a :class:`codekin.ECOCClassifier`, and the classes of the samples.
 
-        def report(of_pass: EpochReport) -> None:
-            with lock:
-                on_epoch(of_pass)
+    - ``classifier``: learns single columns, and may declare how many symbols; None if bits are learned jointly.
+    - ``learner``: learns all columns.
+    """
+    n_symbols = _most_symbols(given["codebook"], given["n_symbols"], classifier, n_classes)
+    values = {**given, "n_symbols": n_symbols, "learner": learner}
+    check_settings(ECOC_SETTINGS, values, kind=kind_of_matrix(n_symbols=n_symbols))
+    choice, n_bits, reason = given["codebook"], given["n_bits"], ""
+    if is_auto(choice):
+        choice, n_bits, reason = default_code(learner, n_classes, n_bits, n_symbols)
+    draws_codebook = not (isinstance(choice, Codebook) and choice.width is not None)
+    rngs = generators(seed, for_codebook=draws_codebook)
+    classes = classes_as_learned(
+        learner, samples, n_classes, given["class_distances"], rng=rngs.distances, n_symbols=n_symbols
+    )
+    classes = replace(classes, trials=lambda: column_trials(learner, samples, n_classes, rngs.codebook))
+    codebook = choose_codebook(choice, n_bits, classes, rngs.codebook, n_symbols=n_symbols)
+    check_kind(learner, codebook)
+    check_settings(ECOC_SETTINGS, values, kind=codebook.kind)
+    is_log_odds = given["calibrate"] is not None and not codebook.has_symbol_margins
+    own_loss: LossLike = "logistic" if is_log_odds else learner.decoding_loss(codebook)
+    # A given loss and calibration are for decoding by the loss.
+    is_open = (
+        given["decoding"] == "auto"
+        and is_auto(given["loss"])
+        and given["calibrate"] is None
+        and not codebook.has_symbol_margins
+    )
+    plan = Plan(
+        n_classes=n_classes,
+        codebook=codebook,
+        class_distances=given["class_distances"],
+        assignment=given["assignment"],
+        learner=learner,
+        loss=own_loss if is_auto(given["loss"]) else given["loss"],
+        seed=seed,
+        draws_codebook=draws_codebook,
+        reason=reason,
+        weighted_decoding=given["weighted_decoding"],
+        decoding="learned" if given["decoding"] == "learned" else "loss",
+        calibrate=given["calibrate"],
+    )
+    return plan, Alternatives(learned_decoding=is_open), classes
 
-        return replace(self, on_epoch=report)
 
-    def options(self, checkpoints: Checkpoints | None) -> dict[str, Any]:
-        """The options for a learner: only those that are set, since a custom learner need not know them all."""
-        given = {"on_epoch": self.on_epoch, "checkpoints": checkpoints}
-        return {name: value for name, value in given.items() if value is not None}
+def _most_symbols(codebook: Any, limit: int | None, classifier: Any, n_classes: int) -> int:
+    """How many symbols a column may have."""
+    if isinstance(codebook, Codebook):
+        if limit is not None and codebook.n_symbols > limit:
+            raise ValueError(f"The given codebook has {codebook.n_symbols} symbols. Got n_symbols={limit}.")
+        return codebook.n_symbols
+    if not (isinstance(codebook, str) or callable(codebook)):
+        # A given matrix has two symbols by default.
+        return limit or 2
+    if limit is None:
+        limit = min(declared_limit(classifier) or 2, MAX_SYMBOLS)
+    return max(min(limit, n_classes), 2)

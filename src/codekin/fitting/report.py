@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import isnan, nan
-from typing import Any, Self
+from reprlib import repr as shortened
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
-from codekin._system.wording import counted
-from codekin.assignments.scores import score_and_z
+from codekin._system.messages import counted
+from codekin._system.rows import StoredRows
+from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassDistances
-from codekin.coding import FloatArray
+from codekin.code import FloatArray
+from codekin.code.codebook import kind_of_matrix
 from codekin.decoding import Loss
-from codekin.fitting.recipe import Trial
+from codekin.fitting.trial import Trial
 from codekin.model import Model
-from codekin.model.measuring import measured
 from codekin.samples import Samples
-from codekin.storage.values import shortened
+
+MARGINS_PER_BLOCK = 1 << 19
+"""How many margins a block of measured samples has: 4 MB in double precision, and there are several copies."""
+
+
+class Words(NamedTuple):
+    """What a column of a code is called, what is said of its symbols, and what the mean of its losses is called."""
+
+    unit: str
+    symbols: str
+    average: str
+
+
+WORDS = {
+    "signs": Words("bit", "", "average binary loss epsilon"),
+    "symbols": Words("column", " of {} symbols", "average loss of the columns"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +91,7 @@ class FitReport:
         one chosen by them; NaN without validation.
     ece_before, ece : float
         The expected calibration errors, likewise.
-    n_members : int
+    n_codes : int
         How many codes there are; their bits are counted together.
     certified_share : float
         With several codes, the share of the measured samples whose class is provably the best of all classes.
@@ -108,7 +126,7 @@ class FitReport:
     nll: float = nan
     ece_before: float = nan
     ece: float = nan
-    n_members: int = 1
+    n_codes: int = 1
     certified_share: float = nan
     budget: str = ""
     trials: tuple[Trial, ...] = ()
@@ -117,11 +135,11 @@ class FitReport:
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain values for JSON, None for numbers that are not finite.
 
-        ``n_symbols`` is left out if it is 2.
+        ``n_symbols`` is left out if it is the default.
         """
         plain = {**asdict(self), "bit_losses": [float(loss) for loss in self.bit_losses]}
         plain["trials"] = [trial.as_dict() for trial in self.trials]
-        if self.n_symbols == 2:
+        if self.n_symbols == type(self).n_symbols:
             del plain["n_symbols"]
         return {
             key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in plain.items()
@@ -139,10 +157,9 @@ class FitReport:
         """A few lines for the terminal."""
         return report_text(self)
 
-    def _columns(self) -> str:
-        if self.n_symbols == 2:
-            return counted(self.n_bits, "bit")
-        return f"{counted(self.n_bits, 'column')} of {self.n_symbols} symbols"
+    @property
+    def _words(self) -> Words:
+        return WORDS[kind_of_matrix(n_symbols=self.n_symbols)]
 
     def _measures(self, kind: str) -> list[str]:
         """Measurements on samples of some kind, for the terminal."""
@@ -150,15 +167,12 @@ class FitReport:
         if not len(self.bit_losses) and not isnan(self.error):
             return [f"  error                          {self.error:.4f}{samples}"]
         if not len(self.bit_losses):
-            what = f"losses of the {'bits' if self.n_symbols == 2 else 'columns'}"
+            what = f"losses of the {self._words.unit}s"
             return [f"  {what:<30} not measured; report(X, y) measures them on samples"]
         hardest = np.argsort(-self.bit_losses, kind="stable")[:3]
-        is_binary = self.n_symbols == 2
-        average = "average binary loss epsilon" if is_binary else "average loss of the columns"
         lines = [
-            f"  {average:<30} {self.average_binary_loss:.4f} ({self.loss} loss){samples}",
-            f"  {'hardest bits' if is_binary else 'hardest columns':<30} "
-            + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
+            f"  {self._words.average:<30} {self.average_binary_loss:.4f} ({self.loss} loss){samples}",
+            f"  {f'hardest {self._words.unit}s':<30} " + ", ".join(f"{j} ({self.bit_losses[j]:.3f})" for j in hardest),
         ]
         if self.error_bound < 1:  # otherwise it says nothing
             lines.append(f"  bound on the error             {self.error_bound:.4f}")
@@ -210,11 +224,12 @@ class FitReport:
 
 def report_text(report: FitReport, measured_on: str = "sample") -> str:
     """A report for the terminal; ``measured_on`` is what to call a sample that it was measured on."""
-    of_codes = f" of {counted(report.n_members, 'code')}" if report.n_members > 1 else ""
+    of_codes = f" of {counted(report.n_codes, 'code')}" if report.n_codes > 1 else ""
     learner = f", {report.learner} learner" if report.learner else ""
+    columns = counted(report.n_bits, report._words.unit) + report._words.symbols.format(report.n_symbols)
     return "\n".join(
         [
-            f"{counted(report.n_classes, 'class')}, {report._columns()}{of_codes}: "
+            f"{counted(report.n_classes, 'class')}, {columns}{of_codes}: "
             f"{report.codebook} codebook, {report.assignment} assignment{learner}",
             *([f"  codebook chosen since          {report.codebook_reason}"] if report.codebook_reason else []),
             f"  minimum distance rho           {report.min_distance:g}",
@@ -252,8 +267,8 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
     - ``**others``: further fields of the report.
     """
     score, z = nan, nan
-    if class_distances is not None and model.codebook.tree is None:
-        score, z = score_and_z(model.codebook, model.assignment, class_distances)
+    if class_distances is not None and model.codebook.takes_searches:
+        score, z = AssignmentProblem.of(model.codebook, class_distances).score_and_z(model.assignment)
         if model.codebook.is_equidistant:
             z = nan  # every assignment has this score
     return FitReport(
@@ -265,7 +280,7 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
         min_distance=model.codebook.min_distance,
         class_codeword_score=score,
         standard_deviations_below_random=z,
-        n_members=len(model.members),
+        n_codes=len(model.codes),
         n_symbols=model.codebook.n_symbols,
         **others,
     )
@@ -282,6 +297,52 @@ def restored(values: Mapping[str, Any], model: Model) -> FitReport:
         value = getattr(report, field_.name)
         if field_.type in kinds and not isinstance(value, kinds[field_.type]):
             raise ValueError(f"'{field_.name}' of the report must be of type {field_.type}. Got {shortened(value)}.")
-    json.dumps(report.as_dict())
-    str(report)
+    report._choice()  # fails if a trial cannot be shown
     return report
+
+
+def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
+    """The fields of a report that depend on samples, only the error if margins are lazy; ``loss`` is that of the bits.
+
+    Samples of class -1, which the model does not know, are errors; bits have no losses for them.
+    """
+    class_index, n_samples = samples.class_index, len(samples.class_index)
+    if model.codebook.is_lazy:
+        wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(samples.X, n_samples, 4096)]
+        return {"n_measured": n_samples, "error": float(np.concatenate(wrong).mean())}
+    total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
+    step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
+    for rows, block in _blocks(samples.X, n_samples, step):
+        margins, known = model.margins(block), np.flatnonzero(class_index[rows] >= 0)
+        own = margins if len(known) == len(margins) else margins[known]
+        if len(known):
+            losses = model.codebook.bit_losses(own, model.coding_matrix, class_index[rows][known], loss)
+            total += losses * len(known)
+        if model.ranking is not None:
+            best = model.ranked.candidates(block, np.split(margins, len(model.codes), axis=1), 1, model.ranking)
+            n_wrong += int((best.classes[:, 0] != class_index[rows]).sum())
+            n_certified += int(best.is_certified.sum())
+        else:
+            n_wrong += int((model.decoder.decode(margins) != class_index[rows]).sum())
+    n_known = int((class_index >= 0).sum())
+    bit_losses = total / n_known if n_known else np.zeros(0)
+    epsilon = float(bit_losses.mean()) if n_known else nan
+    bound = nan if model.decoder.is_learned else model.codebook.error_bound(epsilon, loss)
+    return {
+        "n_measured": n_samples,
+        "bit_losses": bit_losses,
+        "average_binary_loss": epsilon,
+        "error_bound": (bound * n_known + n_samples - n_known) / n_samples,
+        "error": n_wrong / n_samples,
+        "certified_share": n_certified / n_samples if len(model.codes) > 1 else nan,
+    }
+
+
+def _blocks(X: Any, n_samples: int, step: int) -> Iterator[tuple[slice, Any]]:
+    """The samples in blocks of about ``step``, with their rows."""
+    is_stored = isinstance(X, StoredRows)
+    if is_stored:
+        step = min(step, X.rows_at_once)
+    for start in range(0, n_samples, step):
+        rows = slice(start, start + step)
+        yield rows, X[rows] if is_stored else _safe_indexing(X, rows)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin.coding import FloatArray, IntArray
+from codekin.code import FloatArray, IntArray
 from codekin.samples import Samples, rows_at
 
 AXIS_STEPS = 30
@@ -25,7 +25,7 @@ MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class ClassPartition:
     """A division of classes into parts, which are numbered class by class.
 
     ``part_of_sample`` and ``class_of_part`` are maps to numbers; ``is_settled`` says which parts were divided in vain.
@@ -36,7 +36,7 @@ class Parts:
     is_settled: NDArray[np.bool_]
 
     @classmethod
-    def whole(cls, class_index: IntArray) -> Parts:
+    def whole(cls, class_index: IntArray) -> ClassPartition:
         """Every class in one part."""
         n_classes = int(class_index.max()) + 1
         return cls(class_index, np.arange(n_classes), np.zeros(n_classes, dtype=bool))
@@ -45,19 +45,19 @@ class Parts:
         """The number of parts."""
         return len(self.class_of_part)
 
-    def divided(self, part: int, rows: IntArray) -> Parts:
+    def divided(self, part: int, rows: IntArray) -> ClassPartition:
         """These samples of a part become a new part, the next one; no part of the result is settled.
 
-        >>> parts = Parts.whole(np.array([0, 0, 1])).divided(0, np.array([1]))
+        >>> parts = ClassPartition.whole(np.array([0, 0, 1])).divided(0, np.array([1]))
         >>> parts.part_of_sample, parts.class_of_part
         (array([0, 1, 2]), array([0, 0, 1]))
         """
         part_of_sample = self.part_of_sample + (self.part_of_sample > part)
         part_of_sample[rows] = part + 1
         class_of_part = np.insert(self.class_of_part, part, self.class_of_part[part])
-        return Parts(part_of_sample, class_of_part, np.zeros(len(class_of_part), dtype=bool))
+        return ClassPartition(part_of_sample, class_of_part, np.zeros(len(class_of_part), dtype=bool))
 
-    def settled(self, part: int) -> Parts:
+    def settled(self, part: int) -> ClassPartition:
         """The same, but dividing this part did not pay."""
         is_settled = self.is_settled.copy()
         is_settled[part] = True
@@ -75,14 +75,14 @@ class SplitRules:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class PartitionTrial:
     """A classifier of parts, and its errors on the samples that it has learned.
 
     ``error`` is the share of samples (of their weight) whose predicted class is another one;
     ``error_of_part`` the share of those among them that are of a part or were taken for it.
     """
 
-    parts: Parts
+    parts: ClassPartition
     classifier: Any
     error: float
     error_of_part: FloatArray
@@ -93,7 +93,7 @@ class Trial:
         is_open = ~self.parts.is_settled & (self.error_of_part > 0) & (n_parts < rules.max_parts)
         return int(np.where(is_open, self.error_of_part, -1).argmax()) if is_open.any() else None
 
-    def is_worth(self, before: Trial, part: int, rules: SplitRules) -> bool:
+    def is_worth(self, before: PartitionTrial, part: int, rules: SplitRules) -> bool:
         """Whether the error has fallen by enough since a part was divided."""
         gain = before.error - self.error
         return gain > 0 and gain >= rules.min_gain * float(before.error_of_part[part])
@@ -101,7 +101,7 @@ class Trial:
 
 def split_classes(
     samples: Samples, features: Callable[[], Any], fit: Callable[[IntArray], Any], rules: SplitRules
-) -> tuple[Trial, list[float]]:
+) -> tuple[PartitionTrial, list[float]]:
     """The classifier of the parts that were worth it, and the training errors on the way to it.
 
     - ``features``: makes the table of numbers in which parts are found; called if there is something to split.
@@ -111,7 +111,7 @@ def split_classes(
     learned anew. The halves stay if the error falls by enough; otherwise the part with the next most errors is halved.
     The end is a small error, or that no part is worth halving.
     """
-    best = _tried(Parts.whole(samples.class_index), samples, fit)
+    best = _tried(ClassPartition.whole(samples.class_index), samples, fit)
     errors, table = [best.error], None
     while best.error > rules.max_error:
         part = best.next_part(rules)
@@ -190,7 +190,7 @@ def halves(X: Any, weights: FloatArray) -> NDArray[np.bool_] | None:
     return ~side if side[0] else side
 
 
-def _tried(parts: Parts, samples: Samples, fit: Callable[[IntArray], Any]) -> Trial:
+def _tried(parts: ClassPartition, samples: Samples, fit: Callable[[IntArray], Any]) -> PartitionTrial:
     """A classifier of these parts and its errors."""
     classifier = fit(parts.part_of_sample)
     predicted = predicted_parts(classifier, samples.X, parts.class_of_part)
@@ -198,10 +198,10 @@ def _tried(parts: Parts, samples: Samples, fit: Callable[[IntArray], Any]) -> Tr
     wrong = np.flatnonzero(parts.class_of_part[predicted] != samples.class_index)
     share = weights[wrong] / weights.sum()
     of_parts = (np.bincount(part[wrong], share, len(parts)) for part in (parts.part_of_sample, predicted))
-    return Trial(parts, classifier, float(share.sum()), np.asarray(sum(of_parts)))
+    return PartitionTrial(parts, classifier, float(share.sum()), np.asarray(sum(of_parts)))
 
 
-def _halved(parts: Parts, part: int, samples: Samples, table: Any, min_samples: int) -> Parts | None:
+def _halved(parts: ClassPartition, part: int, samples: Samples, table: Any, min_samples: int) -> ClassPartition | None:
     """The parts with one of them halved; None if a half would be too small."""
     rows, weights = np.flatnonzero(parts.part_of_sample == part), _weights(samples)
     if np.count_nonzero(weights[rows]) < 2 * min_samples:

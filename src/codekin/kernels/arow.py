@@ -9,7 +9,8 @@ difference of the last weights and their average.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from codekin.kernels.compiling import njit
 
 WEIGHT, VARIANCE, LATENESS = 0, 1, 2
 

@@ -1,7 +1,8 @@
 """An order of sparse vectors in which neighbours are similar, by repeated halving."""
 
 import numpy as np
-from numba import njit
+
+from codekin.kernels.compiling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from codekin.kernels.compiling import njit
 
 WEIGHT, CURVATURE = 0, 1
 FAR = 8.0
@@ -188,18 +189,26 @@ def _first_chunk(chunk_nodes, low, high, node):
 
 
 @njit(cache=True, nogil=True)
-def _node_margins(features, values, node, first_bit, weights, scale, margins):
+def _node_margins(features, values, node, n_nodes, first_bit, weights, scale, margins):
     """Add up the margins of a node's children for one sample, divided by the temperature."""
     chunk_indptr, chunk_nodes, chunk_starts, children, entries, bias = weights
     for j in range(len(margins)):
         margins[j] = bias[first_bit + j]
     for q in range(len(features)):
         feature, x = features[q], values[q]
-        stop = chunk_indptr[feature + 1]
-        chunk = _first_chunk(chunk_nodes, chunk_indptr[feature], stop, node)
+        start, stop = chunk_indptr[feature], chunk_indptr[feature + 1]
+        # The nodes of a feature increase, so that at most ``node`` are before this one; many leave few places.
+        low, high = max(start, stop - (n_nodes - node)), min(stop, start + node + 1)
+        chunk = _first_chunk(chunk_nodes, low, high, node)
         if chunk < stop and chunk_nodes[chunk] == node:
-            for m in range(chunk_starts[chunk], chunk_starts[chunk + 1]):
-                margins[children[m]] += x * entries[m]
+            first, last = chunk_starts[chunk], chunk_starts[chunk + 1]
+            if last - first == len(margins):
+                row = entries[first:last]
+                for j in range(len(margins)):
+                    margins[j] += x * row[j]
+            else:
+                for m in range(first, last):
+                    margins[children[m]] += x * entries[m]
     if scale != np.float32(1):
         for j in range(len(margins)):
             margins[j] *= scale
@@ -232,7 +241,7 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
         minus the leaf.
     ``weights``: tuple (chunk_indptr, chunk_nodes, chunk_starts, children, entries, bias). Where the chunks of each
         feature begin, of which nodes they are, where their entries begin, of which children these are, their values,
-        and what is added for each bit.
+        and what is added for each bit. A chunk as long as its node has children has them all, in order.
     ``scale``: float32. What margins are multiplied by.
     ``reach``: float. Leaves whose log-probability is further below that of the best are left out.
     ``leaves``, ``log_probabilities``: (n_samples, n). Receive the best leaves, best first, and the logarithms of their
@@ -265,7 +274,7 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
                 node = nodes[p]
                 first = first_bits[node]
                 n = first_bits[node + 1] - first
-                _node_margins(features, own, node, first, weights, scale, margins[:n])
+                _node_margins(features, own, node, len(first_bits) - 1, first, weights, scale, margins[:n])
                 largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
                 rest = scores[p] - np.float64(largest) - math.log(np.float64(total))
                 # A node has either leaves as children or nodes.
@@ -321,7 +330,7 @@ def leaf_probabilities(rows, tree, weights, scale, node_of_bit, paths, leaves, l
                 first = first_bits[node]
                 if reckoned_for[node] != i:
                     n = first_bits[node + 1] - first
-                    _node_margins(features, own, node, first, weights, scale, margins[:n])
+                    _node_margins(features, own, node, len(first_bits) - 1, first, weights, scale, margins[:n])
                     largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
                     rest = -np.float64(largest) - math.log(np.float64(total))
                     for j in range(n):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from codekin.kernels.path_lists import first_paths, next_path, path_lists, ways_onward
+from codekin.kernels.compiling import njit
+from codekin.kernels.paths import first_paths, next_path, path_lists, ways_onward
 
 
 @njit(cache=True, nogil=True)
@@ -34,7 +34,7 @@ def assign_online(
     ``indptr``, ``indices``, ``values``: the samples as sparse rows
     ``class_index``: int (n_samples,). -1 for samples to skip.
     ``order``: int (n_samples,). In which the samples are seen.
-    ``width``, ``digits``, ``offsets``: as for :func:`codekin.kernels.path_lists.k_cheapest_paths`.
+    ``width``, ``digits``, ``offsets``: as for :func:`codekin.kernels.paths.k_cheapest_paths`.
     ``edges_of_path``: int (n_paths, n_steps). Padded with -1.
     ``fallback``: int (n_paths,). All paths in some order.
     ``weights``: float32 (n_features, n_edges), changed in place

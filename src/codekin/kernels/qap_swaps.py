@@ -14,8 +14,8 @@ Rows of ``a`` from ``n_active`` on are zero: they hold unused values, and are no
 """
 
 import numpy as np
-from numba import njit
 
+from codekin.kernels.compiling import njit
 from codekin.kernels.splitmix import next_below, next_pair, next_uniform
 
 

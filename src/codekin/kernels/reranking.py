@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from codekin.kernels.path_lists import first_paths, next_path, path_lists, ways_onward
+from codekin.kernels.compiling import njit
+from codekin.kernels.paths import first_paths, next_path, path_lists, ways_onward
 
 ROUNDING_UP = 1 + 1e-4
 """Dot products are added up in single precision."""
@@ -37,10 +37,10 @@ def rank_candidates(
     listed classes follow behind them in their own order, their losses raised as far as necessary. The lists end early
     if no class that is not on them can still be among the ``n_out`` best (Fagin's threshold).
 
-    ``costs``: float (n_samples, n_members, n_edges + 1). The last column is zero.
+    ``costs``: float (n_samples, n_codes, n_edges + 1). The last column is zero.
     ``trellis``: tuple (width, digits, offsets). The graph of all members.
-    ``of_paths``: tuple (class_of_path, path_of_class, edges_of_path). Integer arrays of shapes (n_members, n_paths),
-        (n_members, n_paths) and (n_paths, n_slices + 2), the last one filled up with ``n_edges``; the second and third
+    ``of_paths``: tuple (class_of_path, path_of_class, edges_of_path). Integer arrays of shapes (n_codes, n_paths),
+        (n_codes, n_paths) and (n_paths, n_slices + 2), the last one filled up with ``n_edges``; the second and third
         may be empty when there is one member and no class is given.
     ``rows``: tuple (indptr, indices, values). The samples, compressed.
     ``vectors``: tuple (indptr, features, steps, scales). The class vectors, compressed; empty if there are none.
@@ -96,17 +96,17 @@ def rank_candidates_in(
     row_indptr, row_indices, row_values = rows
     vector_indptr, features, steps, scales = vectors
     highest, lowest, longest = reach
-    n_samples, n_members, n_columns = costs.shape
+    n_samples, n_codes, n_columns = costs.shape
     n_out = classes.shape[1]
     has_vectors, has_lists = len(vector_indptr) > 0, len(by_feature[0]) > 0
     n_indexed = indexed.shape[1]
-    may_repeat = n_members > 1 or n_indexed > 0
+    may_repeat = n_codes > 1 or n_indexed > 0
 
     n_ways, edges, enters = ways_onward(width, digits)
     n_vertices = len(n_ways)
-    best, rank, length, last, price, place, walk = path_lists(edges, n_members, n_listed)
+    best, rank, length, last, price, place, walk = path_lists(edges, n_codes, n_listed)
     own = np.empty(longest_row(row_indptr), row_indices.dtype)
-    others, other_costs = np.empty(n_members * n_listed, np.int64), np.empty(n_members * n_listed)
+    others, other_costs = np.empty(n_codes * n_listed, np.int64), np.empty(n_codes * n_listed)
 
     for s in range(n_samples):
         clock[0] += 1
@@ -130,7 +130,7 @@ def rank_candidates_in(
         # Round -1 has the given classes, each later one the next path of every member.
         for n in range(-1 if n_indexed > 0 else 0, n_listed):
             outside = 0.0
-            for r in range(n_members if n >= 0 else n_indexed):
+            for r in range(n_codes if n >= 0 else n_indexed):
                 cost, c = 0.0, np.int64(0)
                 if n >= 0:
                     first_edge, first_row = r * n_columns, r * n_vertices
@@ -156,7 +156,7 @@ def rank_candidates_in(
                     if listed_for[c] == now:
                         continue
                     listed_for[c] = now
-                if n_members > 1 or n < 0:
+                if n_codes > 1 or n < 0:
                     cost = _total_cost(row, n_columns, path_of_class, edges_of_path, c)
                 least = min(least, cost)
                 if n >= n_candidates:

@@ -18,9 +18,10 @@ from itertools import combinations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
+
+from codekin.kernels.compiling import njit
 
 LANES = 128
 """The number of samples of a block; the rows that a few hundred assignments need then stay in fast caches."""

@@ -13,10 +13,10 @@ distance, for unused codewords. Sums of vectors are sums of small integers, exac
 """
 
 import numpy as np
-from numba import njit
 
+from codekin.kernels.compiling import njit
 from codekin.kernels.splitmix import next_below, next_uniform
-from codekin.kernels.swapping import add, dot
+from codekin.kernels.swaps import add, dot, propose_swap
 
 
 @njit(cache=True, nogil=True)
@@ -86,39 +86,15 @@ def anneal_tree_swaps(
     ``depth_sums``: float64 (width,), changed in place
     ``codeword_of_class``: int64 (n_classes,), changed in place
     ``class_of_codeword``: int64 (n_codewords,), changed in place. -1 where no class uses the codeword.
-    ``sign``: 1 to make the alignment large, -1 to make it small.
-    ``temperature``, ``cooling``: the temperature at the start, and its factor after every proposal.
-    ``sampled``: float64 (n_sampled,), changed in place. If it is not empty, nothing is swapped: the absolute gains of
-        the first proposals are written here.
-    ``state``: uint64 (1,), changed in place. Of the random number generator.
+    All others: as in :func:`codekin.kernels.swaps.anneal_vector_swaps`.
     Returns the change of the alignment.
     """
-    n_classes, n_codewords, width = codeword_of_class.shape[0], class_of_codeword.shape[0], vectors.shape[1]
+    width, log_range = vectors.shape[1], np.log(np.float64(class_of_codeword.shape[0]))
     difference = np.empty(width, np.float32)
-    log_range = np.log(np.float64(n_codewords))
     change = 0.0
     for proposal in range(n_proposals):
         temperature *= cooling
-        u = next_below(state, n_classes)
-        c = codeword_of_class[u]
-        kind = next_uniform(state)
-        if kind < 0.7:
-            hop = np.int64(np.exp(log_range * next_uniform(state)))
-            if next_below(state, 2) == 0:
-                hop = -hop
-            if kind < 0.35:
-                v = u + hop
-                if v < 0 or v >= n_classes:
-                    continue
-                d = codeword_of_class[v]
-            else:
-                d = c + hop
-                if d < 0 or d >= n_codewords:
-                    continue
-                v = class_of_codeword[d]
-        else:
-            d = next_below(state, n_codewords)
-            v = class_of_codeword[d]
+        u, c, v, d = propose_swap(codeword_of_class, class_of_codeword, log_range, state)
         if c == d:
             continue
         square = 0.0

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from codekin.kernels.compiling import njit
 from codekin.kernels.reranking import WALKED_MEANWHILE, distinct_features, n_entries_on
 
 LEAST_GRADIENT = 1e-3

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from codekin._system.checkpoints import CheckpointError, Checkpoints
-from codekin.coding import Code, Codebook, Margins
+from codekin.code import Code, Codebook, Margins
 from codekin.learners.arow import AROW
 from codekin.learners.independent import IndependentBits
 from codekin.learners.linear import Validation

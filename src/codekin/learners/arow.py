@@ -7,31 +7,117 @@ not influence each other, so the result is the same for any number of threads an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin._system.checkpoints import Checkpoints
-from codekin._system.memory import available_memory, in_units
-from codekin._system.workers import n_workers, with_workers
-from codekin.coding import Code, Codebook, CodingMatrix
-from codekin.learners.arow_state import BITS_PER_CACHE_LINE, AROWBits
-from codekin.learners.compact import decompressed
-from codekin.learners.distribution import SharedPasses
-from codekin.learners.linear import CONSTANT_MARGIN, LinearBits, SparseLinearBits, Validation
-from codekin.learners.streamed_rows import training_rows
-from codekin.learners.training import Block, EpochReport, Passes, Watchers, check_common_settings, check_setting
-from codekin.learners.training_rows import TrainingRows, checksum, pass_order
-from codekin.samples import Samples
+from codekin._system.memory import in_units
+from codekin._system.parallel import available_threads, run_blocks
+from codekin._system.rows import SparseRows
+from codekin.code import Code, Codebook, CodingMatrix
+from codekin.learners.linear import (
+    CONSTANT_MARGIN,
+    Float32Array,
+    LinearBits,
+    Validation,
+    product_with_dense,
+)
+from codekin.learners.online import ENGINES, Engine, OnlineLearner
+from codekin.learners.training import Block, LearningBits, Lesson
+from codekin.learners.training_rows import StreamedRows, TrainingRows, checksum, pass_order
+
+BITS_PER_THREAD = 160
+"""With fewer bits a thread would spend more time on reading the samples than on learning."""
+BITS_PER_CACHE_LINE = 16
+LEAST_R = 1e-30
+"""A smaller regularisation would be zero in single precision, and a divisor."""
+UPDATES_AT_ONCE = 10**8
+"""How many weights a thread updates before it returns to Python: about a tenth of a second."""
+
+
+@dataclass(frozen=True, eq=False)
+class AROWBits(LearningBits):
+    """Predictors that can still learn by AROW.
+
+    ``state`` of shape (n_features, 2 or 3, n_bits) has weights, variances and, with averaging, what the average needs.
+    """
+
+    @classmethod
+    def begun(
+        cls, n_features: int, n_bits: int, *, is_averaged: bool, has_bias: bool, n_threads: int | None
+    ) -> AROWBits:
+        """Weights 0 and variances 1, before the first step; ``n_features`` includes that of the bias."""
+        state = np.zeros((n_features, 3 if is_averaged else 2, n_bits), dtype=np.float32)
+        state[:, 1] = 1
+        return cls(state, 0, has_bias, n_threads)
+
+    @property
+    def is_averaged(self) -> bool:
+        """Whether the margins are those of the average weights."""
+        return bool(self.state.shape[1] == 3)
+
+    @property
+    def settings(self) -> str:
+        """The settings that bits must share to continue from each other."""
+        return f"{super().settings} and average={self.is_averaged}"
+
+    def learning(
+        self, samples: TrainingRows, codewords: CodingMatrix, order: NDArray[np.int64], *, r: float
+    ) -> Iterator[AROWBits]:
+        """Yields the bits during one pass, several times a second, so that Python can report or be interrupted.
+
+        The regularisation ``r`` is divided by a sample's weight, so that weight 0 means no influence.
+        """
+        from codekin.kernels.arow import arow_pass
+
+        rows = samples.rows
+        with np.errstate(divide="ignore"):
+            r_of_sample = np.maximum(r / samples.weight_of_sample, LEAST_R).astype(np.float32)
+        codewords = np.ascontiguousarray(codewords, dtype=np.int8)
+        n_threads = min(self.n_threads or available_threads(), max(self.n_bits // BITS_PER_THREAD, 1))
+        n_lines = -(-self.n_bits // (BITS_PER_CACHE_LINE * n_threads))
+        updates_per_step = max(len(rows.values) // max(rows.n_rows, 1), 1) * max(self.n_bits, 1)
+        n_steps_at_once = max(UPDATES_AT_ONCE * n_threads // updates_per_step, 1)
+        for start in range(0, len(order), n_steps_at_once):
+            some = order[start : start + n_steps_at_once]
+            n_steps = self.n_steps + start
+
+            def learn(first: int, last: int, some: NDArray[np.int64] = some, n_steps: int = n_steps) -> None:
+                arow_pass(*samples.arrays, codewords, r_of_sample, some, n_steps, self.state, first, last)
+
+            run_blocks(learn, self.n_bits, block=n_lines * BITS_PER_CACHE_LINE, n_threads=n_threads)
+            yield replace(self, n_steps=n_steps + len(some))
+
+    def margins(self, X: Any) -> Float32Array:
+        """One column per bit, positive if the predictor says +1."""
+        margins = super().margins(X)
+        if self.is_averaged and self.n_steps:
+            late = product_with_dense(SparseRows.of(X, self.n_features), self.state, 2, self.n_threads)
+            late += self.state[-1, 2] * self.has_bias
+            margins -= late / np.float32(self.n_steps)
+        return margins
+
+    def _weights_of(self, block: slice) -> Float32Array:
+        if not (self.is_averaged and self.n_steps):
+            return super()._weights_of(block)
+        return self.state[block, 0] - self.state[block, 2] / np.float32(self.n_steps)
+
+    def gathered(self) -> Float32Array:
+        """The weights, with the bias as the last feature, in the state's own memory; invalidates these bits."""
+        if self.is_averaged:
+            self.weights(out=self.state[:, 0])
+        return super().gathered()
+
 
 BYTES = np.dtype(np.float32).itemsize
 
 
 @dataclass(frozen=True, eq=False)
-class AROW:
+class AROW(OnlineLearner):
     """Learns every bit of a code by AROW, all bits in one pass over the samples.
 
     For a sample ``x`` and a bit with label ``y``, ``s = w.x`` and ``v = sum_f sigma_f x_f**2``, if ``y s < 1``::
@@ -80,6 +166,7 @@ class AROW:
     Examples
     --------
     >>> from scipy import sparse
+    >>> from codekin.samples import Samples
     >>> X = sparse.csr_array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
     >>> code = Code.of([[1, 1], [1, -1], [-1, 1]])
     >>> bits = AROW().fit(Samples(X, np.array([0, 1, 2])), code, rng=0)
@@ -101,6 +188,10 @@ class AROW:
     n_threads: int | None = None
     n_jobs: int | None = None
 
+    _engines: ClassVar[Mapping[str, Engine]] = dict.fromkeys(ENGINES, ENGINES["blocks"])
+    """Blocks of columns, on any codebook."""
+    _from_one: ClassVar[tuple[str, ...]] = ("n_epochs", "patience", "oversample")
+    _positive: ClassVar[tuple[str, ...]] = ("max_memory", "r")
     learns_probabilities: ClassVar[bool] = False
     """False: bits can be calibrated one by one."""
 
@@ -109,112 +200,38 @@ class AROW:
         """What a weight takes while all bits are learned together: itself, its variance and, for averages, its sum."""
         return BYTES * (3 if self.average else 2)
 
-    def __post_init__(self) -> None:
-        """Check the hyper-parameters."""
-        check_common_settings(self)
-        check_setting(self, "r", self.r > 0, "greater than 0")
-        check_setting(self, "oversample", self.oversample >= 1, "at least 1")
-
     def decoding_loss(self, codebook: Codebook) -> str:  # noqa: ARG002 -- the same for all codebooks
         """The default decoding loss: exponential."""
         return "exponential"
 
-    def fit(
-        self,
-        samples: Samples,
-        code: Code,
-        *,
-        rng: np.random.Generator | int | None = None,
-        validation: Validation | None = None,
-        on_epoch: Callable[[EpochReport], None] | None = None,
-        checkpoints: Checkpoints | None = None,
-    ) -> LinearBits:
-        """Learn every bit of a code.
+    def _lesson(self, rows: TrainingRows | StreamedRows, code: Code, *, learns_on: bool = False) -> Lesson[AROWBits]:
+        """How it learns the columns of a code from some samples, perhaps to learn on later.
 
         A bit does not learn from samples whose codeword is zero there. A bit with one sign in all samples is not
-        learned at all: its margin is that sign.
-
-        Parameters
-        ----------
-        samples : Samples
-            Sparse rows are used as they are, a dense matrix is compressed, rows on disk are read in shuffled blocks.
-        code : Code
-        rng : numpy.random.Generator or int, optional
-            For the order of the samples.
-        validation : Validation, optional
-            Scored after each pass; the weights with the best score are returned.
-        on_epoch : callable, optional
-            Called with an :class:`EpochReport` after each pass.
-        checkpoints : Checkpoints, optional
-            Where to save, after each pass but the last, what is needed to resume after an interruption. Resumed
-            training ends with the same predictors as uninterrupted training.
-
-        Returns
-        -------
-        LinearBits
+        learned at all, unless it may learn on: its margin is that sign.
         """
-        rows, coding_matrix = training_rows(self, samples, code), code.coding_matrix
-        signs = _constant_signs(coding_matrix[rows.present_classes])
-        codewords = np.where(signs == 0, coding_matrix, 0).astype(np.int8) if signs.any() else coding_matrix
+        codewords, n_bits = code.coding_matrix, code.n_bits
+        signs = np.zeros(n_bits, np.int8) if learns_on else _constant_signs(codewords[rows.present_classes])
+        if signs.any():
+            codewords = np.where(signs == 0, codewords, 0).astype(np.int8)
+        has: Any = {"is_averaged": self.average, "has_bias": self.fit_intercept, "n_threads": self.n_threads}
 
         def learning(bits: AROWBits, block: Block, some: TrainingRows, order: NDArray[np.int64]) -> Iterator[AROWBits]:
             return bits.learning(some, codewords[:, slice(*block)], order, r=self.r)
 
-        with with_workers(self.n_jobs):
-            n_parts = n_workers()
-            blocks = self._column_blocks(rows.n_features, codewords.shape[1], validation, n_parts=n_parts)
-            passes = (SharedPasses if n_parts > 1 else Passes)(
-                rows,
-                codewords.shape[1],
-                [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
-                lambda n_bits: self._begun(rows.n_features, n_bits),
-                learning,
-                self._order,
-                self.patience,
-                validation,
-                Watchers(on_epoch, checkpoints),
-                {**self._settings, "codewords_checksum": checksum(codewords)},
-            )
-            bits = passes.fit(blocks)
-        bits.bias[signs != 0] = CONSTANT_MARGIN * signs[signs != 0]
-        return bits
+        def completed(bits: LinearBits) -> LinearBits:
+            bits.bias[signs != 0] = CONSTANT_MARGIN * signs[signs != 0]
+            return bits
 
-    def partial_fit(
-        self, bits: Any, samples: Samples, code: Code, *, rng: np.random.Generator | int | None = None
-    ) -> AROWBits:
-        """Make one pass over further samples; the given bits are left as they are.
-
-        Parameters
-        ----------
-        bits : AROWBits, finished linear predictors or None
-            The result of an earlier call; None to begin. Finished predictors, which have no variances, continue from
-            their weights with variances of 1.
-        samples, code, rng
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        AROWBits
-            Predictors that can be used and trained further, with twice the memory of finished ones.
-        """
-        bits = decompressed(bits)
-        rows = training_rows(self, samples, code)
-        n_features, n_bits = rows.n_features, code.n_bits
-        self._column_blocks(n_features, n_bits, None, may_split=False)
-        if isinstance(bits, LinearBits | SparseLinearBits):
-            begun = self._begun(bits.n_features + self.fit_intercept, bits.n_bits).going_on_from(bits)
-        else:
-            begun = self._begun(n_features, n_bits) if bits is None else bits.copy()
-        if begun.state.shape != (n_features, 3 if self.average else 2, n_bits) or begun.has_bias != self.fit_intercept:
-            raise ValueError(
-                f"These bits were begun with {begun.n_features} features, {begun.n_bits} bits, "
-                f"fit_intercept={begun.has_bias} and average={begun.is_averaged}; they cannot continue with others."
-            )
-        seed = int(np.random.default_rng(rng).integers(2**63))
-        for some, order in rows.in_turns(self._order, seed):
-            for learned in begun.learning(some, code.coding_matrix, order, r=self.r):
-                begun = learned
-        return begun
+        return Lesson(
+            n_bits,
+            partial(AROWBits.begun, rows.n_features, **has),
+            learning,
+            partial(pass_order, oversample=self.oversample, is_shuffled=self.shuffle),
+            partial(self._column_blocks, rows.n_features, n_bits, may_split=not learns_on),
+            lambda: {**self._settings, "codewords_checksum": checksum(codewords)},
+            completed,
+        )
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -222,41 +239,28 @@ class AROW:
         names = ("r", "shuffle", "fit_intercept", "average", "oversample", "patience")
         return {"learner": "arow", **{name: getattr(self, name) for name in names}}
 
-    def _begun(self, n_features: int, n_bits: int) -> AROWBits:
-        return AROWBits.begun(
-            n_features, n_bits, is_averaged=self.average, has_bias=self.fit_intercept, n_threads=self.n_threads
-        )
-
-    def _order(self, n_samples: int, seed: int) -> NDArray[np.int64]:
-        return pass_order(n_samples, seed, oversample=self.oversample, is_shuffled=self.shuffle)
-
     def _column_blocks(
-        self, n_features: int, n_bits: int, validation: Validation | None, *, n_parts: int = 1, may_split: bool = True
+        self, n_features: int, n_bits: int, validation: Validation | None, n_parts: int, *, may_split: bool
     ) -> Sequence[tuple[int, int]]:
         """The columns to train together, so that everything fits into memory; raises if not even one column does.
 
         ``n_parts`` are trained at a time, unless they would be narrower than a cache line.
         """
         n_parts = max(min(n_parts, n_bits // BITS_PER_CACHE_LINE), 1)
-        limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
+        limit = self._memory_limit
         column = n_features * BYTES
         n_rows = 3 if self.average else 2
         at_once = column * n_bits * n_rows
-        if n_parts == 1 and (not limits or at_once <= min(limits)):
+        if n_parts == 1 and at_once <= limit:
             return [(0, n_bits)]
         # Memory for finished weights, the state of the columns in training and the validation margins of every pass.
         kept = column * n_bits
         if validation is not None:
             kept += self.n_epochs * validation.X.shape[0] * n_bits * BYTES
-        n_columns = (min(limits) - kept) // (column * n_rows) if limits else n_bits
+        n_columns = n_bits if limit == np.inf else int((limit - kept) // (column * n_rows))
         if n_columns < 1 or not may_split:
             least = f", or {in_units(kept + column * n_rows)} for one bit after the other" if may_split else ""
-            raise MemoryError(
-                f"AROW needs {in_units(at_once)} for {n_features:,} features x {n_bits:,} bits x "
-                f"{at_once // (n_features * n_bits)} bytes{least}, but {in_units(min(limits))} are "
-                f"{'allowed by max_memory' if min(limits) == self.max_memory else 'available'}. "
-                "Use fewer bits, fewer features or more memory."
-            )
+            self._refuse_memory(at_once, n_features, n_bits, least=least)
         if n_columns >= n_bits:
             n_columns = -(-n_bits // n_parts)
         else:

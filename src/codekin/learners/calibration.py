@@ -8,22 +8,20 @@ per bit; decoding under the logistic loss does not change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logsumexp
 
-from codekin.coding import Code, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.learners import unseen
-from codekin.learners.symbols import column_weights
-from codekin.learners.unseen import learned_without_folds, unseen_margins
+from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.learners.linear import LinearRows
 from codekin.samples import Samples, rows_at
 
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 0.0, 20.0
+
 Calibration = Literal["cv", "holdout"]
-N_FOLDS = unseen.N_FOLDS
-"""How many more times "cv" trains the bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +41,11 @@ class CalibratedBits:
         """Log-odds of +1, one column per bit."""
         return np.asarray(self.bits.margins(X) * self.slopes + self.intercepts)
 
+    def linear_rows(self) -> LinearRows | None:
+        """Those of the bits, and the calibration; None if the bits are not linear."""
+        inner = self.bits.linear_rows() if hasattr(self.bits, "linear_rows") else None
+        return inner and replace(inner, slopes=self.slopes, intercepts=self.intercepts)
+
 
 def calibrate_bits(
     learner: Any, samples: Samples, code: Code, *, method: Calibration, rng: np.random.Generator
@@ -51,8 +54,10 @@ def calibrate_bits(
 
     "cv" trains five more sets of bits, each without a fifth of the samples, and the final ones on all; "holdout" trains
     once, on four fifths, and calibrates on one fifth. Columns with more than two symbols get one weight each, by
-    :func:`codekin.learners.symbols.column_weights`.
+    :func:`column_weights`.
     """
+    from codekin.learners.out_of_fold import learned_without_folds, out_of_fold_margins
+
     if learner.learns_probabilities:
         raise ValueError(
             f"{type(learner).__name__} learns probabilities of the classes; calibrate={method!r} is for bits that "
@@ -64,9 +69,9 @@ def calibrate_bits(
         bits, seen = next(learned_without_folds(learner, samples, code, rng))
         margins = bits.margins(rows_at(samples.X, seen))
     else:
-        margins, seen = unseen_margins(learner, samples, code, rng=rng)
+        margins, seen = out_of_fold_margins(learner, samples, code, rng=rng)
         bits = learner.fit(samples, code, rng=rng)
-    if code.n_symbols > 2:
+    if code.codebook.has_symbol_margins:
         of_column = column_weights(margins, class_index[seen], coding_matrix, weights[seen])
         return CalibratedBits(bits, np.repeat(of_column, code.n_symbols), np.zeros(code.n_margins))
     slopes, intercepts = platt_scaling(margins, coding_matrix[class_index[seen]], weights[seen])
@@ -143,3 +148,31 @@ def fit_temperature(
 
     best = minimize_scalar(negative_log_likelihood, bounds=(-np.log(20), np.log(20)), method="bounded")
     return float(np.exp(best.x))
+
+
+def column_weights(
+    margins: Margins, class_index: IntArray, coding_matrix: CodingMatrix, weights: FloatArray
+) -> FloatArray:
+    """The weights of the columns that maximise the likelihood of held-out classes; ``margins`` are of held-out samples.
+
+    The probability of a class is proportional to the exponential of its weighted margins, so the loss is convex in the
+    weights of the columns. They start at 1 and stay between 0 and 20: they express both how reliable each column is and
+    how far the probabilities as a whole can be trusted.
+    """
+    n_bits = coding_matrix.shape[1]
+    by_column = margins.reshape(len(margins), n_bits, -1)
+    # The margin of each class in each column, (n_bits, n_samples, n_classes); 0 if the column ignores the class.
+    columns = enumerate(coding_matrix.T)
+    said = np.stack([by_column[:, j, np.maximum(symbols, 0)] * (symbols >= 0) for j, symbols in columns])
+    own = said[:, np.arange(len(margins)), class_index]
+    shares = weights / weights.sum()
+
+    def loss_and_gradient(of_column: FloatArray) -> tuple[float, FloatArray]:
+        scores = np.einsum("j,jik->ik", of_column, said)
+        log_total = logsumexp(scores, axis=1)
+        expected = np.einsum("jik,ik->ji", said, np.exp(scores - log_total[:, None]))
+        return float(shares @ (log_total - of_column @ own)), (expected - own) @ shares
+
+    bounds = [(SMALLEST_WEIGHT, LARGEST_WEIGHT)] * n_bits
+    found = minimize(loss_and_gradient, np.ones(n_bits), jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(found.x)

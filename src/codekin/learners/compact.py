@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin._system.sparse_rows import SparseRows
-from codekin.learners.linear import Float32Array, LinearBits, LinearForm, SparseLinearBits, product_by
+from codekin._system.rows import SparseRows
+from codekin.learners.linear import Float32Array, LinearBits, LinearForm, LinearRows, SparseLinearBits, product_by
 
 Precision = Literal["float32", "float16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float16", "int8")
@@ -33,6 +33,8 @@ T = TypeVar("T")
 
 class CompactForm(LinearForm):
     """Linear predictors whose weights only kernels can read."""
+
+    makes_rows_sparse = True
 
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive if the predictor says +1."""
@@ -109,11 +111,15 @@ class CompactLinearBits(CompactForm):
 
     def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
-        from codekin.kernels.compact_product import sparse_times_bytes, sparse_times_halves
+        from codekin.kernels.sparse_product import sparse_times_bytes, sparse_times_halves
 
         if self.scales is not None:
             return sparse_times_bytes, (self.row_of_feature, self.weights, self.scales)
         return sparse_times_halves, (self.row_of_feature, self.weights.view(np.int16))
+
+    def linear_rows(self) -> LinearRows:
+        """The weights in the form that linear predictors of all kinds have in common."""
+        return LinearRows(self.weights, self.scales, self.row_of_feature, self.bias)
 
     def decompressed(self) -> LinearBits:
         """The same predictors with weights of single precision."""
@@ -182,11 +188,27 @@ class CompactSparseLinearBits(CompactForm):
 
     def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
-        from codekin.kernels.compact_product import sparse_times_gapped
+        from codekin.kernels.sparse_product import sparse_times_gapped
 
         places = self.weights.view(np.uint8 if self.scales is not None else np.uint16)
         table, scales = _table(self.precision), self.scale_of_feature
         return sparse_times_gapped, (self._indptr, self.gaps, places, table, scales)
+
+    def linear_rows(self) -> LinearRows:
+        """Rows with the zeros that the compact form leaves out, in the same precision."""
+        whole = self.decompressed().weights
+        lengths = np.diff(whole.indptr)
+        used = np.flatnonzero(lengths)
+        row_of_feature = np.zeros(self.n_features, dtype=np.int32)
+        row_of_feature[used] = np.arange(1, len(used) + 1)
+        scales = None
+        values = whole.data
+        if self.scales is not None:
+            scales = np.concatenate([[np.float32(0)], self.scale_of_feature[used]]).astype(np.float32)
+            values = np.rint(values / np.repeat(self.scale_of_feature, lengths))
+        weights = np.zeros((len(used) + 1, self.n_bits), dtype=self.weights.dtype)
+        weights[np.repeat(row_of_feature, lengths), whole.indices] = values
+        return LinearRows(weights, scales, row_of_feature, self.bias)
 
     def decompressed(self) -> SparseLinearBits:
         """The same predictors with weights of single precision."""

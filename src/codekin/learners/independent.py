@@ -17,27 +17,23 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_regressor
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import SGDRegressor
-from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
+from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples
 
-from codekin._system.magnitudes import bounded_margins
-from codekin._system.workers import n_workers, share_work, with_workers
-from codekin.coding import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
-from codekin.coding.geometry import _is_real as is_real
-from codekin.learners.linear import CONSTANT_MARGIN
-from codekin.learners.natural_loss import natural_loss
-from codekin.learners.symbols import symbol_margins
+from codekin._system.numeric_range import bounded_margins
+from codekin._system.parallel import n_workers, share_work, with_workers
+from codekin.code import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.learners.estimators import (
+    bit_margins,
+    is_per_sample,
+    is_plain_linear,
+    natural_loss,
+    seeded,
+    symbol_margins,
+)
+from codekin.learners.linear import CONSTANT_MARGIN, LinearRows
 from codekin.samples import Samples
-
-LINEAR_REGRESSORS = (LinearModel, SGDRegressor)
-"""What scikit-learn's linear regressors are derived from."""
-
-LOG_ODDS_LIMIT = 20.0
-"""Probabilities of 0 and 1 become log-odds of this size instead of infinite ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +120,18 @@ class EstimatorBits:
             return bounded_margins(np.asarray(X @ weights + intercepts))
         seen = repeat(X) if self.columns is None else (_columns(X, columns) for columns in self.columns)
         if self.symbols is None:
-            margins = [_bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
+            margins = [bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
         else:
             parts = zip(self.predictors, seen, self.symbols, strict=False)
             margins = [symbol_margins(*part, self.n_symbols) for part in parts]
         return bounded_margins(np.column_stack(margins))
+
+    def linear_rows(self) -> LinearRows | None:
+        """The weights in the form that linear predictors of all kinds have in common; None if they are not linear."""
+        if self.symbols is not None or self.stacked is None:
+            return None
+        weights, intercepts = self.stacked
+        return LinearRows(np.asarray(weights, np.float64), None, None, np.asarray(intercepts, np.float64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +171,7 @@ class IndependentBits:
 
         That of real bits is the squared one.
         """
-        if codebook.is_real:
-            return "squared"
-        return natural_loss(self.estimator) if codebook.n_symbols == 2 else "log_likelihood"
+        return codebook.loss_of_margins(natural_loss(self.estimator))
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
         """Learn every bit of a code.
@@ -187,22 +188,18 @@ class IndependentBits:
         EstimatorBits
         """
         check_kind(self, code.codebook)
-        params = dict(self.fit_params or {})
-        if samples.weights is not None:
-            params["sample_weight"] = np.asarray(samples.weights)
-        seeds = _draw_seeds(code.n_bits, rng)
         # Of a precomputed kernel samples are columns as well as rows.
         is_pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
-        begun = [seeded(self.estimator, int(seed)) for seed in seeds]
-        tasks = [self.tasks.popleft() if self.tasks else None for _ in seeds]
-        ignored = 0 if code.n_symbols == 2 else -1
-        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, is_pairwise, ignored)
-        symbols = None if code.n_symbols == 2 else [lesson.present(bit) for bit in range(code.n_bits)]
-        bits = self._shared(_fit_bit, lesson, list(zip(begun, range(len(begun)), tasks, strict=True)))
-        bits = replace(bits, symbols=symbols, n_symbols=code.n_symbols)
+        lesson = _Lesson.of(samples, code, self.fit_params or {}, is_pairwise=is_pairwise)
+        n_bits = lesson.coding_matrix.shape[1]
+        begun = [seeded(self.estimator, int(seed)) for seed in _draw_seeds(n_bits, rng)]
+        tasks = [self.tasks.popleft() if self.tasks else None for _ in begun]
+        symbols: Any = [lesson.present(bit) for bit in range(n_bits)] if code.codebook.has_symbol_margins else None
+        bits = self._shared(_fit_bit, lesson, list(zip(begun, range(n_bits), tasks, strict=True)))
+        bits = replace(bits, symbols=symbols, n_symbols=code.codebook.n_symbols)
         if not lesson.is_pairwise:
             return bits
-        used = [lesson.labels(bit, lesson.class_index)[0] for bit in range(code.n_bits)]
+        used = [lesson.labels(bit, lesson.class_index)[0] for bit in range(n_bits)]
         is_used = np.array([np.isin(np.arange(len(samples)), rows) for rows in used])
         return bits if is_used.all() else replace(bits, columns=is_used)
 
@@ -227,11 +224,9 @@ class IndependentBits:
         check_kind(self, code.codebook)
         seeds = _draw_seeds(code.n_bits, rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
-        params = {} if samples.weights is None else {"sample_weight": samples.weights}
-        ignored = 0 if code.n_symbols == 2 else -1
-        lesson = _Lesson(samples.X, samples.class_index, code.coding_matrix, params, ignored=ignored)
+        lesson = _Lesson.of(samples, code, {})
         learned = self._shared(_partial_fit_bit, lesson, list(zip(begun, range(len(begun)), strict=True)))
-        symbols = [lesson.known(bit) for bit in range(code.n_bits)] if ignored else None
+        symbols: Any = [lesson.known(bit) for bit in range(code.n_bits)] if code.codebook.has_symbol_margins else None
         return replace(learned, symbols=symbols, n_symbols=code.n_symbols)
 
     def _shared(self, fit: Callable[[_Lesson, Any], Any], lesson: _Lesson, parts: Sequence[Any]) -> EstimatorBits:
@@ -260,39 +255,63 @@ class _Lesson(NamedTuple):
     X: Any
     class_index: IntArray
     coding_matrix: CodingMatrix
+    kind: type[Codebook]
     params: Mapping[str, Any]
     is_pairwise: bool = False
-    ignored: int = 0
 
-    def signs(self, bit: int, class_index: IntArray | None = None) -> CodingMatrix:
-        """The bit, or symbol, of each sample; ``ignored`` if its class is ignored or -1."""
-        of_class = np.append(self.coding_matrix[:, bit], self.ignored)
-        return np.asarray(of_class[self.class_index if class_index is None else class_index], dtype=np.int8)
+    @classmethod
+    def of(cls, samples: Samples, code: Code, params: Mapping[str, Any], *, is_pairwise: bool = False) -> _Lesson:
+        """The lesson of a code."""
+        weights = {} if samples.weights is None else {"sample_weight": np.asarray(samples.weights)}
+        kind = type(code.codebook)
+        return cls(samples.X, samples.class_index, code.coding_matrix, kind, {**params, **weights}, is_pairwise)
 
-    def known(self, bit: int) -> IntArray:
-        """The symbols of a column, in increasing order."""
-        symbols = np.unique(self.coding_matrix[:, bit])
-        return np.asarray(symbols[symbols != self.ignored], dtype=np.intp)
+    def entries(self, bit: int, class_index: IntArray) -> CodingMatrix:
+        """The entry of each sample, of these classes; that of an ignored class if the class is -1."""
+        of_class = np.append(self.coding_matrix[:, bit], self.kind.ignored)
+        return np.asarray(of_class[class_index], dtype=self.coding_matrix.dtype)
 
-    def present(self, bit: int) -> IntArray:
-        """The symbols of a column that occur in samples of positive weight, or the last symbol if none does."""
+    def known(self, bit: int) -> IntArray | None:
+        """The entries that a predictor of a column could have as its classes, if it has any."""
+        return self.kind.entries_to_tell_apart(self.coding_matrix[:, bit])
+
+    def present(self, bit: int) -> IntArray | None:
+        """Those that occur in samples of positive weight, or the column's last one if none does."""
+        if self.known(bit) is None:
+            return None
         weights = self.params.get("sample_weight")
-        symbols = self.signs(bit)
-        seen = np.unique(symbols if weights is None else symbols[np.asarray(weights) > 0])
-        present = np.asarray(seen[seen != self.ignored], dtype=np.intp)
-        return present if len(present) else self.known(bit)[-1:]
+        entries = self.entries(bit, self.class_index)
+        seen = self._distinct(entries if weights is None else entries[np.asarray(weights) > 0])
+        return seen if len(seen) else self._distinct(self.coding_matrix[:, bit])[-1:]
+
+    def _distinct(self, entries: CodingMatrix) -> IntArray:
+        return np.unique(entries[entries != self.kind.ignored]).astype(np.intp)
 
     def labels(self, bit: int, class_index: IntArray) -> tuple[IntArray, NDArray[Any]]:
         """The rows that a column learns from, of samples of these classes, and their labels as the learner sees them.
 
         They are 0 and 1 for a bit, numbers without gaps for symbols, and the targets of a real bit.
         """
-        if is_real(self.coding_matrix):
-            used = np.flatnonzero(class_index >= 0)
-            return used, np.asarray(self.coding_matrix[class_index[used], bit], dtype=np.float64)
-        symbols, present = self.signs(bit, class_index), self.present(bit)
-        used = np.flatnonzero(np.isin(symbols, present))
-        return used, np.searchsorted(present, symbols[used])
+        return self._numbered(self.entries(bit, class_index), self.present(bit))
+
+    def further_labels(self, bit: int, predictor: Any) -> tuple[IntArray, NDArray[Any], dict[str, Any]]:
+        """The same for ``partial_fit``, and its argument that says which classes there will be."""
+        known = self.known(bit)
+        used, labels = self._numbered(self.entries(bit, self.class_index), known)
+        if known is None:
+            return used, labels, {}
+        # Models saved by early versions have the classes -1 and +1.
+        classes = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
+        return used, classes[labels], {"classes": classes}
+
+    @staticmethod
+    def _numbered(entries: CodingMatrix, numbered: IntArray | None) -> tuple[IntArray, NDArray[Any]]:
+        """The rows with one of the numbered entries, and the numbers; without any, those that are not NaN."""
+        if numbered is None:
+            used = np.flatnonzero(~np.isnan(entries))
+            return used, np.asarray(entries[used], dtype=np.float64)
+        used = np.flatnonzero(np.isin(entries, numbered))
+        return used, np.searchsorted(numbered, entries[used])
 
     def rows(self, bit: int, used: IntArray) -> tuple[Any, dict[str, Any]]:
         """The samples at some rows, and the other arguments of ``fit``."""
@@ -331,85 +350,30 @@ def check_kind(learner: Any, codebook: Codebook) -> None:
 
     Learners say by an attribute ``learns_targets`` that they learn real bits; those without one do not.
     """
-    if bool(getattr(learner, "learns_targets", False)) == codebook.is_real:
-        return
-    got = type(getattr(learner, "estimator", learner)).__name__
-    if codebook.is_real:
-        raise ValueError(
-            f"The bits of the {codebook.name} codebook are real numbers, which regressors learn. Got {got}; use a "
-            "regressor, such as Ridge(), or another codebook."
-        )
-    raise ValueError(
-        f"The bits of the {codebook.name} codebook are signs or symbols, which classifiers learn. Got {got}, a "
-        "regressor; use a classifier, or a codebook of real numbers, such as 'eigen_targets'."
-    )
+    name = type(getattr(learner, "estimator", learner)).__name__
+    codebook.check_learner(name, bool(getattr(learner, "learns_targets", False)))
 
 
 def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return rng.integers(np.iinfo(np.int32).max, size=n_bits)
 
 
-def seeded(estimator: Any, seed: int) -> Any:
-    """A clone of the estimator whose random states are set from the seed if they are None."""
-    copy = clone(estimator)
-    stream = np.random.default_rng(seed)
-    to_set = {
-        key: int(stream.integers(np.iinfo(np.int32).max))
-        for key, value in sorted(copy.get_params(deep=True).items())
-        if (key == "random_state" or key.endswith("__random_state")) and value is None
-    }
-    return copy.set_params(**to_set) if to_set else copy
-
-
 def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
     estimator, bit, task = part
     used, labels = lesson.labels(bit, lesson.class_index)
-    present = None if is_real(lesson.coding_matrix) else lesson.present(bit)
+    present = lesson.present(bit)
     with nullcontext() if task is None else task.around(estimator):
         if present is not None and len(present) < 2:
-            return ConstantBit(int(present[0]) if lesson.ignored == 0 and len(present) else 1)
+            return ConstantBit(lesson.kind.constant_sign(int(present[0]) if len(present) else 1))
         X, params = lesson.rows(bit, used)
         return estimator.fit(X, labels, **params)
 
 
 def _partial_fit_bit(lesson: _Lesson, part: tuple[Any, int]) -> Any:
     predictor, bit = part
-    more: dict[str, Any] = {}
-    if is_real(lesson.coding_matrix):
-        used, labels = lesson.labels(bit, lesson.class_index)
-    else:
-        symbols, known = lesson.signs(bit), lesson.known(bit) if lesson.ignored else np.array([-1, 1])
-        used = np.flatnonzero(symbols != lesson.ignored)
-        # Models saved by early versions have the classes -1 and +1.
-        more["classes"] = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
-        labels = more["classes"][np.searchsorted(known, symbols[used])]
+    used, labels, classes = lesson.further_labels(bit, predictor)
     X, params = lesson.rows(bit, used)
-    return predictor.partial_fit(X, labels, **more, **params) if len(used) else predictor
-
-
-def _bit_margins(predictor: Any, X: Any) -> FloatArray:
-    try:
-        if hasattr(predictor, "decision_function"):
-            return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(_num_samples(X))
-        if not hasattr(predictor, "predict_proba"):  # a regressor
-            return np.asarray(predictor.predict(X), dtype=np.float64).reshape(_num_samples(X))
-        probability = np.asarray(predictor.predict_proba(X))[:, 1]
-    except NotFittedError:
-        # partial_fit has not shown this bit a sample of either side.
-        return np.zeros(_num_samples(X))
-    with np.errstate(divide="ignore"):
-        log_odds = np.log(probability) - np.log1p(-probability)
-    return np.asarray(np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT), dtype=np.float64)
-
-
-def is_plain_linear(predictor: Any) -> bool:
-    """Whether the margin is X @ coef_.T + intercept_ and nothing else."""
-    if not hasattr(predictor, "coef_"):
-        return False
-    if isinstance(predictor, LinearClassifierMixin):
-        return getattr(type(predictor), "decision_function", None) is LinearClassifierMixin.decision_function
-    # Some versions of scikit-learn's regressors override predict to call the one that they inherit; others' may differ.
-    return isinstance(predictor, LINEAR_REGRESSORS) and type(predictor).__module__.startswith("sklearn.")
+    return predictor.partial_fit(X, labels, **classes, **params) if len(used) else predictor
 
 
 def _rows(values: Any, index: IntArray) -> Any:
@@ -418,12 +382,3 @@ def _rows(values: Any, index: IntArray) -> Any:
 
 def _columns(values: Any, index: Any) -> Any:
     return _safe_indexing(values, index, axis=1)
-
-
-def is_per_sample(value: Any, n_samples: int) -> bool:
-    """Whether an argument of ``fit`` has one entry per sample."""
-    return (
-        (hasattr(value, "__len__") or hasattr(value, "shape"))
-        and not isinstance(value, str | bytes | dict)
-        and ((value.shape[0] if hasattr(value, "shape") and value.shape else len(value)) == n_samples)
-    )

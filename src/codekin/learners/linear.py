@@ -6,21 +6,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from codekin._system.sparse_rows import SparseRows
-from codekin._system.threads import run_blocks
-from codekin.coding import Margins
+from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
+from codekin._system.rows import Row, SparseRows
+from codekin.code import FloatArray, IntArray, Margins
 
 CONSTANT_MARGIN = 1.0
 """The margin of a bit that has one sign in all training samples, at the edge of the hinge."""
 COMPILE_FROM = 10**6
 """From this many products of a non-zero and a weight on, the compiled product is worth its start-up time."""
-SAMPLES_PER_BLOCK = 256
 KEPT_SHARES = 0.5 ** np.arange(1, 10.25, 0.25)
 """The shares of the weights that pruning tries to keep, from one half: below, a sparse model is smaller."""
 QUANTILE_SAMPLE = 10**6
@@ -54,8 +53,66 @@ def score_of(bits: Any, validation: Validation) -> float:
     return validation.score(bits.margins(validation.X)) if in_blocks is None else in_blocks(bits.margins, validation.X)
 
 
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """Weights of all bits, and what turns their product with a sample into margins.
+
+    - ``weights`` of shape (n_rows, n_bits): int8, uint8, float16, float32 or float64.
+    - ``scales`` of shape (n_rows,): what integers are multiplied by; None for floats.
+    - ``row_of_feature`` of shape (n_features,): None if every feature has its own row.
+    - ``slopes``, ``intercepts``: what margins are multiplied by, and what is added; None if nothing.
+    - ``table`` of shape (256,): what weights of uint8 stand for; None if they stand for themselves.
+    """
+
+    weights: NDArray[Any]
+    scales: NDArray[np.float32] | None
+    row_of_feature: NDArray[Any] | None
+    bias: NDArray[Any]
+    slopes: NDArray[np.float64] | None = None
+    intercepts: NDArray[np.float64] | None = None
+    table: NDArray[np.float32] | None = None
+
+    def dense(self) -> NDArray[Any]:
+        """The weights of every feature, (n_features, n_bits), in single or double precision."""
+        weights = self.weights if self.table is None else self.table[self.weights]
+        weights = weights if weights.dtype == np.float64 else weights.astype(np.float32)
+        if self.scales is not None:
+            weights = weights * self.scales[:, None]
+        return weights if self.row_of_feature is None else weights[self.row_of_feature]
+
+    def at(self, features: IntArray) -> FloatArray:
+        """The weights of some features in the margins, calibration included, (n, n_bits), in double precision."""
+        rows = features if self.row_of_feature is None else self.row_of_feature[features]
+        weights = self.weights[rows] if self.table is None else self.table[self.weights[rows]]
+        weights = weights.astype(np.float64)
+        if self.scales is not None:
+            weights *= self.scales[rows][:, None]
+        return weights if self.slopes is None else weights * self.slopes
+
+    @property
+    def offsets(self) -> FloatArray:
+        """The margins of a sample without features, (n_bits,)."""
+        bias = self.bias.astype(np.float64)
+        if self.slopes is None or self.intercepts is None:
+            return bias
+        return np.asarray(bias * self.slopes + self.intercepts)
+
+
+def linear_rows(bits: Any, *, purpose: str = "be exported") -> LinearRows:
+    """The rows of linear predictors; raises ValueError for any others, which names the purpose."""
+    rows: LinearRows | None = bits.linear_rows() if hasattr(bits, "linear_rows") else None
+    if rows is None:
+        uncalibrated = getattr(bits, "bits", bits)
+        kinds = sorted({type(one).__name__ for one in getattr(uncalibrated, "predictors", [uncalibrated])})
+        raise ValueError(f"Only linear predictors of two-sided bits can {purpose}. Got {', '.join(kinds)}.")
+    return rows
+
+
 class LinearForm(ABC):
     """The common properties of linear predictors of all bits, in any form of weights."""
+
+    makes_rows_sparse: ClassVar[bool] = False
+    """Whether dense rows are made sparse; otherwise they have a product of their own."""
 
     weights: Any
     bias: Float32Array
@@ -68,6 +125,10 @@ class LinearForm(ABC):
     @abstractmethod
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive if the predictor says +1."""
+
+    @abstractmethod
+    def linear_rows(self) -> LinearRows:
+        """The weights in the form that linear predictors of all kinds have in common."""
 
     @property
     def precision(self) -> str:
@@ -125,6 +186,10 @@ class LinearBits(LinearForm):
             margins = _checked_dense(X, self.n_features) @ self.weights
         margins += self.bias
         return margins
+
+    def linear_rows(self) -> LinearRows:
+        """The weights in the form that linear predictors of all kinds have in common."""
+        return LinearRows(self.weights, None, None, self.bias)
 
     def sparse(self, threshold: float = 0.0) -> SparseLinearBits:
         """The same predictors without weights up to this size."""
@@ -226,6 +291,10 @@ class SparseLinearBits(LinearForm):
         margins += self.bias
         return margins
 
+    def linear_rows(self) -> LinearRows:
+        """The weights in the form that linear predictors of all kinds have in common."""
+        return LinearRows(self.weights.toarray(), None, None, self.bias)
+
 
 def product_with_dense(rows: SparseRows, weights: Float32Array, which: int, n_threads: int | None) -> Float32Array:
     """Sparse rows times ``weights[:, which]``, where weights have shape (n_features, n_matrices, n_bits)."""
@@ -264,3 +333,21 @@ def _checked_bias(bias: ArrayLike, n_bits: int) -> Float32Array:
     if checked.shape != (n_bits,):
         raise ValueError(f"The bias must have one entry for each of the {n_bits} bits. Got shape {checked.shape}.")
     return checked
+
+
+def single_margins(bits: Any) -> Callable[[Row], Margins]:
+    """The margins of one row, (1, n_bits), as the bits themselves compute them, without what many rows share."""
+    if not isinstance(bits, LinearForm):
+        return lambda row: bits.margins(row.matrix())
+    kernel, weights = bits.product()
+    bias, n_bits = bits.bias, bits.n_bits
+
+    def margins(row: Row) -> Margins:
+        if not (bits.makes_rows_sparse or row.given is None or sparse.issparse(row.given)):
+            return bits.margins(row.given)
+        product = np.empty((1, n_bits), np.float32)
+        kernel(row.indptr, row.indices, row.values, *weights, product)
+        product += bias
+        return product
+
+    return margins

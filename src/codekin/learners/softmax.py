@@ -7,32 +7,118 @@ and its derivatives take time linear in the number of bits; for other codes it r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin._system.checkpoints import Checkpoints
-from codekin._system.memory import available_memory, in_units
-from codekin.coding import Code, Codebook
-from codekin.learners.compact import decompressed
-from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
-from codekin.learners.softmax_state import ClassPaths, SoftmaxBits, class_paths
-from codekin.learners.streamed_rows import StreamedRows, training_rows
-from codekin.learners.training import Block, EpochReport, Passes, Watchers, check_common_settings, check_setting
-from codekin.learners.training_rows import Order, TrainingRows, checksum, pass_order
-from codekin.learners.tree_softmax import fit_tree
-from codekin.samples import Samples
+from codekin.code import Code, Codebook, CodingMatrix
+from codekin.learners.linear import Float32Array
+from codekin.learners.online import OnlineLearner
+from codekin.learners.training import Block, LearningBits, Lesson
+from codekin.learners.training_rows import StreamedRows, TrainingRows, checksum, pass_order
+from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 
-BYTES_PER_WEIGHT = 8
-"""In training: a weight and its curvature."""
+MAX_MARGIN = 30.0
+"""Margins beyond this are clipped while learning: such a bit is decided."""
+MAX_EXPONENT = 650.0
+"""The score of a path may not exceed this, so that sums over paths do not overflow."""
+UPDATES_AT_ONCE = 3 * 10**7
+"""How many weights are updated before it returns to Python: about a tenth of a second."""
+BITS_PER_DAMPING = 12
+"""The number of bits of a dense codeword per unit of damping: their steps add up in the score of a class."""
 
 
 @dataclass(frozen=True, eq=False)
-class Softmax:
+class ClassPaths:
+    """The codewords of all classes, in the form that a kernel needs.
+
+    - ``kernel``: its name in :mod:`codekin.kernels.softmax`.
+    - ``codewords``: the tables of the codewords; the first one identifies them.
+    - ``graph``, ``limits``: further arguments of the kernel before and after the step, if any.
+    - ``work``: how many operations a sum over all classes takes.
+    - ``damping``: the factor of the initial curvatures, relative to those of a path.
+    """
+
+    kernel: str
+    codewords: tuple[NDArray[Any], ...]
+    graph: tuple[Any, ...] = ()
+    limits: tuple[float, ...] = ()
+    work: int = 0
+    damping: float = 1.0
+
+    def learn(self, samples: TrainingRows, order: NDArray[np.int64], step: float, state: Float32Array) -> None:
+        """Make one step for each sample of the order; the state is changed in place."""
+        from codekin.kernels import softmax
+
+        weights = samples.weight_of_sample
+        learn = getattr(softmax, self.kernel)
+        learn(*samples.arrays, *self.codewords, weights, order, *self.graph, step, *self.limits, state)
+
+
+def class_paths(code: Code) -> ClassPaths:
+    """The paths of a trellis if all of them are classes, the bits if each class has its own, else the codewords."""
+    every = code.codebook.path_edges if code.is_full else None
+    if every is not None:
+        trellis = code.codebook.graph
+        edges = every[code.assignment.codeword_of_class].astype(np.int32)
+        digits = np.array(trellis.digits, dtype=np.int64)
+        limit = min(MAX_MARGIN, MAX_EXPONENT / (len(digits) + 1))
+        return ClassPaths("trellis_softmax_pass", (edges,), (trellis.width, digits), (limit,))
+    matrix = code.coding_matrix  # which a trellis does without
+    if _has_a_bit_for_each_class(matrix):
+        return ClassPaths("flat_softmax_pass", (matrix.argmax(axis=1),), work=2 * len(matrix))
+    return dense_codewords(matrix.astype(np.float32))
+
+
+def dense_codewords(matrix: Float32Array) -> ClassPaths:
+    """The rows of any coding matrix, laid out both ways: for the scores of the classes, and for the means of bits."""
+    damping = max(1.0, np.count_nonzero(matrix) / len(matrix) / BITS_PER_DAMPING)
+    tables = matrix, np.ascontiguousarray(matrix.T)
+    return ClassPaths("dense_softmax_pass", tables, work=2 * matrix.size, damping=damping)
+
+
+def _has_a_bit_for_each_class(matrix: CodingMatrix) -> bool:
+    """Whether these are the codewords of one-vs-rest, in any order: multinomial logistic regression."""
+    is_on = matrix > 0
+    is_square = matrix.shape[0] == matrix.shape[1]
+    return bool(is_square and matrix.all() and (is_on.sum(axis=0) == 1).all() and (is_on.sum(axis=1) == 1).all())
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxBits(LearningBits):
+    """Predictors that can still learn by softmax; ``state`` (n_features, 2, n_bits) has weights and curvatures."""
+
+    @classmethod
+    def begun(
+        cls, n_features: int, n_bits: int, *, curvature: float, has_bias: bool, n_threads: int | None
+    ) -> SoftmaxBits:
+        """Weights 0 and equal curvatures, before the first step; ``n_features`` includes that of the bias."""
+        state = np.zeros((n_features, 2, n_bits), dtype=np.float32)
+        state[:, 1] = curvature
+        return cls(state, 0, has_bias, n_threads)
+
+    def learning(
+        self, samples: TrainingRows, paths: ClassPaths, order: NDArray[np.int64], *, step: float
+    ) -> Iterator[SoftmaxBits]:
+        """Yields the bits during one pass, several times a second, so that Python can report or be interrupted.
+
+        The state is changed in place. ``step`` is the share of a Newton step that is made.
+        """
+        rows = samples.rows
+        updates_per_step = max(len(rows.values) // max(rows.n_rows, 1), 1) * max(self.n_bits, 1) + paths.work
+        n_steps_at_once = max(UPDATES_AT_ONCE // updates_per_step, 1)
+        for start in range(0, len(order), n_steps_at_once):
+            some = order[start : start + n_steps_at_once]
+            paths.learn(samples, some, step, self.state)
+            yield replace(self, n_steps=self.n_steps + start + len(some))
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax(OnlineLearner):
     """Learns all bits of a code together, so that the codeword of the true class wins among all of them.
 
     With margins ``f`` the score of class ``y`` is ``M_y . f / 2``, which on a trellis is the sum of ``f_e`` over the
@@ -80,7 +166,8 @@ class Softmax:
     --------
     >>> from scipy import sparse
     >>> from codekin.codebooks import trellis_codebook
-    >>> from codekin.coding import Assignment
+    >>> from codekin.code import Assignment
+    >>> from codekin.samples import Samples
     >>> X = sparse.eye_array(5, format="csr")
     >>> code = Code(trellis_codebook(5, 2), Assignment.identity(5))
     >>> bits = Softmax().fit(Samples(X, np.arange(5)), code, rng=0)
@@ -98,6 +185,7 @@ class Softmax:
     max_memory: int | None = None
     n_threads: int | None = None
 
+    _positive: ClassVar[tuple[str, ...]] = ("max_memory", "step", "damping")
     learns_probabilities: ClassVar[bool] = True
     """True: there is nothing to calibrate."""
     learns_trees: ClassVar[bool] = True
@@ -106,12 +194,6 @@ class Softmax:
     """While all bits are learned together: the weight and its curvature."""
     bytes_at_once: ClassVar[int] = BYTES_PER_WEIGHT
     """The same: bits cannot be learned in turn."""
-
-    def __post_init__(self) -> None:
-        """Check the hyper-parameters."""
-        check_common_settings(self)
-        check_setting(self, "step", self.step > 0, "greater than 0")
-        check_setting(self, "damping", self.damping is None or self.damping > 0, "greater than 0")
 
     def damping_on(self, codebook: Codebook) -> float:
         """The damping that was given, or the one that suits a codebook.
@@ -130,104 +212,28 @@ class Softmax:
         """The default decoding loss, under which the probabilities are exact."""
         return codebook.softmax_loss
 
-    def fit(
-        self,
-        samples: Samples,
-        code: Code,
-        *,
-        rng: np.random.Generator | int | None = None,
-        validation: Validation | None = None,
-        on_epoch: Callable[[EpochReport], None] | None = None,
-        checkpoints: Checkpoints | None = None,
-    ) -> LinearBits | Any:
-        """Learn all bits of a code together.
+    def _lesson(self, rows: TrainingRows | StreamedRows, code: Code, *, learns_on: bool = False) -> Lesson[SoftmaxBits]:  # noqa: ARG002
+        """How it learns the columns of a code from some samples: all of them together.
 
-        Parameters
-        ----------
-        samples : Samples
-            Sparse rows are used as they are, a dense matrix is compressed, rows on disk are read in shuffled blocks. A
-            weight multiplies the loss of its sample.
-        code : Code
-            On a trellis all of whose paths are classes, a step takes time O(n_bits); on a tree, time proportional to
-            the number of children of the nodes on the path to a leaf; otherwise O(n_classes n_bits).
-        rng : numpy.random.Generator or int, optional
-            For the order of the samples.
-        validation : Validation, optional
-            Scored after each pass; the weights with the best score are returned.
-        on_epoch : callable, optional
-            Called with an :class:`EpochReport` after each pass.
-        checkpoints : Checkpoints, optional
-            Where to save, after each pass but the last, what is needed to resume after an interruption; on a tree,
-            finished nodes. Resumed training ends with the same predictors as uninterrupted training.
-
-        Returns
-        -------
-        LinearBits, or TreeBits on a tree
+        On a trellis all of whose paths are classes, a step takes time O(n_bits), otherwise O(n_classes n_bits).
         """
-        if code.codebook.is_lazy:
-            watching: Any = {"validation": validation, "on_epoch": on_epoch, "checkpoints": checkpoints}
-            return fit_tree(self, samples, code, rng=rng, n_epochs=self.n_epochs, **watching)
-        rows, paths, n_bits = training_rows(self, samples, code), class_paths(code), code.n_bits
-        self._check_memory(rows.n_features, n_bits)
+        paths = class_paths(code)
+        curvature = self.damping_on(code.codebook) * paths.damping * rows.mean_squared_norm
+        has: Any = {"curvature": curvature, "has_bias": self.fit_intercept, "n_threads": self.n_threads}
 
         def learning(
             bits: SoftmaxBits, _: Block, some: TrainingRows, order: NDArray[np.int64]
         ) -> Iterator[SoftmaxBits]:
             return bits.learning(some, paths, order, step=self.step)
 
-        passes = Passes(
-            rows,
-            n_bits,
-            [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=self.n_epochs)],
-            self._begin(rows, paths, code),
+        return Lesson(
+            code.n_bits,
+            partial(SoftmaxBits.begun, rows.n_features, **has),
             learning,
-            self._order,
-            self.patience,
-            validation,
-            Watchers(on_epoch, checkpoints),
-            {**self._settings, "codewords_checksum": checksum(paths.codewords[0])},
+            partial(pass_order, is_shuffled=self.shuffle),
+            lambda *_: self._all_columns(rows.n_features, code.n_bits),
+            lambda: {**self._settings, "codewords_checksum": checksum(paths.codewords[0])},
         )
-        return passes.fit([(0, n_bits)])
-
-    def partial_fit(
-        self, bits: Any, samples: Samples, code: Code, *, rng: np.random.Generator | int | None = None
-    ) -> SoftmaxBits | Any:
-        """Make one pass over further samples; the given bits are left as they are.
-
-        Parameters
-        ----------
-        bits : SoftmaxBits, finished linear predictors or None
-            The result of an earlier call; None to begin. Finished predictors, which have no curvatures, continue from
-            their weights with the initial curvatures.
-        samples, code, rng
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        SoftmaxBits, or TreeBits on a tree
-            Predictors that can be used and trained further, with twice the memory of finished ones.
-        """
-        if code.codebook.is_lazy:
-            return fit_tree(self, samples, code, rng=rng, n_epochs=1, begun=bits, learns_on=True)
-        bits = decompressed(bits)
-        rows, paths = training_rows(self, samples, code), class_paths(code)
-        self._check_memory(rows.n_features, code.n_bits)
-        begun = bits.copy() if isinstance(bits, SoftmaxBits) else self._begin(rows, paths, code)(code.n_bits)
-        if bits is not None and (
-            (bits.n_features + self.fit_intercept, bits.n_bits) != (rows.n_features, code.n_bits)
-            or begun.has_bias != self.fit_intercept
-        ):
-            raise ValueError(
-                f"These bits were begun with {bits.n_features} features, {bits.n_bits} bits and "
-                f"fit_intercept={begun.has_bias}; they cannot continue with others."
-            )
-        if isinstance(bits, LinearBits | SparseLinearBits):
-            begun = begun.going_on_from(bits)
-        seed = int(np.random.default_rng(rng).integers(2**63))
-        for some, order in rows.in_turns(self._order, seed):
-            for learned in begun.learning(some, paths, order, step=self.step):
-                begun = learned
-        return begun
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -235,27 +241,8 @@ class Softmax:
         names = ("step", "damping", "shuffle", "fit_intercept", "patience")
         return {"learner": "softmax", **{name: getattr(self, name) for name in names}}
 
-    def _begin(self, rows: TrainingRows | StreamedRows, paths: ClassPaths, code: Code) -> Callable[[int], SoftmaxBits]:
-        return partial(
-            SoftmaxBits.begun,
-            rows.n_features,
-            curvature=self.damping_on(code.codebook) * paths.damping * rows.mean_squared_norm,
-            has_bias=self.fit_intercept,
-            n_threads=self.n_threads,
-        )
-
-    @property
-    def _order(self) -> Order:
-        return partial(pass_order, is_shuffled=self.shuffle)
-
-    def _check_memory(self, n_features: int, n_bits: int) -> None:
-        """Raise before anything is allocated that would not fit: all bits have to be learned together."""
-        limits = [limit for limit in (self.max_memory, available_memory()) if limit is not None]
+    def _all_columns(self, n_features: int, n_bits: int) -> Sequence[Block]:
         needed = n_features * n_bits * BYTES_PER_WEIGHT
-        if limits and needed > min(limits):
-            raise MemoryError(
-                f"Softmax needs {in_units(needed)} for {n_features:,} features x {n_bits:,} bits x {BYTES_PER_WEIGHT} "
-                f"bytes, but {in_units(min(limits))} are "
-                f"{'allowed by max_memory' if min(limits) == self.max_memory else 'available'}. "
-                "Use fewer bits, fewer features or more memory, or AROW, which can learn the bits in blocks."
-            )
+        if needed > self._memory_limit:
+            self._refuse_memory(needed, n_features, n_bits, ", or AROW, which can learn the bits in blocks")
+        return [(0, n_bits)]

@@ -1,31 +1,30 @@
-"""The passes of an online learner: all columns together or in blocks, with early stopping and checkpoints."""
+"""What the training of an online learner keeps track of: reports, the best pass so far, valid settings."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
-from typing import Any, Generic, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.checkpoints import Checkpoint, CheckpointError, Checkpoints
-from codekin._system.magnitudes import check_learned
-from codekin._system.memory import give_back
-from codekin.learners.best_weights import BestWeights
-from codekin.learners.learning import LearningBits, as_linear_bits
-from codekin.learners.linear import Float32Array, LinearBits, Validation, score_of
-from codekin.learners.streamed_rows import StreamedRows
-from codekin.learners.training_rows import TrainingRows
-from codekin.progress import tell
+from codekin._system.checkpoints import Checkpoints
+from codekin._system.rows import SparseRows
+from codekin.learners.linear import (
+    Float32Array,
+    LinearBits,
+    LinearRows,
+    SparseLinearBits,
+    Validation,
+    product_with_dense,
+)
+from codekin.learners.training_rows import Order, TrainingRows
 
-Bits = TypeVar("Bits", bound=LearningBits)
-Block = tuple[int, int]
-"""The first column of a block, and one past its last."""
-STAGE = "learning bits"
+FEATURES_PER_BLOCK = 256
+LEAST_ON_DISK = 1 << 19
+"""In bytes: smaller weights stay in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,261 +55,15 @@ class EpochReport:
 
 
 @dataclass(frozen=True, eq=False)
-class Watchers:
+class Callbacks:
     """Where a training reports after each pass, and saves checkpoints."""
 
     on_epoch: Callable[[EpochReport], None] | None = None
     checkpoints: Checkpoints | None = None
 
 
-def tell_of_pass(passes: tuple[int, int], blocks: tuple[int, int], steps: tuple[int, int]) -> None:
-    """Report progress: which pass, block of columns and step of how many (passes and blocks from 1)."""
-    (epoch, n_epochs), (block, n_blocks), (n_steps, n_steps_in_all) = passes, blocks, steps
-    turn = f", part {block} of {n_blocks} of the bits" if n_blocks > 1 else ""
-    tell(
-        STAGE,
-        ((block - 1) * n_epochs + epoch - 1) * n_steps_in_all + n_steps,
-        n_blocks * n_epochs * n_steps_in_all,
-        detail=f"epoch {epoch} of {n_epochs}{turn}",
-        unit="samples",
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Passes(Generic[Bits]):
-    """The samples, the number of passes and their orders; everything is checked.
-
-    - ``seeds``: one for each pass, so that every block of columns can have the same orders.
-    - ``begun``: makes untrained predictors of a number of bits.
-    - ``learning``: yields the bits during one pass, from bits, their columns, samples in memory and their order.
-    - ``order``: makes the order of a pass from a number of samples and a seed.
-    - ``patience``: after how many passes in a row below the best to stop.
-    - ``settings``: what identifies this training, besides its samples and seeds, for checkpoints.
-    """
-
-    samples: TrainingRows | StreamedRows
-    n_bits: int
-    seeds: Sequence[int]
-    begun: Callable[[int], Bits]
-    learning: Callable[[Bits, Block, TrainingRows, NDArray[np.int64]], Iterator[Bits]]
-    order: Callable[[int, int], NDArray[np.int64]]
-    patience: int
-    validation: Validation | None
-    watchers: Watchers
-    settings: Mapping[str, Any]
-
-    @property
-    def n_epochs(self) -> int:
-        """The most passes there may be."""
-        return len(self.seeds)
-
-    def fit(self, blocks: Sequence[Block]) -> LinearBits:
-        """Train these blocks, which cover all columns."""
-        tell(STAGE)
-        checkpoints, saved = self.watchers.checkpoints, None
-        if checkpoints is not None:
-            saved = checkpoints.found(self._identity)
-        if saved is not None:
-            blocks = _saved_blocks(saved, blocks)
-        give_back()  # what checking and measuring the samples took
-        bits = self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
-        check_learned(bits.weights)
-        return bits
-
-    def pass_over(
-        self, block: int, blocks: Sequence[Block], n_epochs: int, bits: Bits | None = None, n_done: int = 0
-    ) -> Iterator[tuple[int, Bits, float]]:
-        """Yields number, bits and seconds of each pass over a block, after the ``n_done`` passes of ``bits``."""
-        first, last = blocks[block - 1]
-        bits = self.begun(last - first) if bits is None else bits
-        for epoch in range(n_done + 1, n_epochs + 1):
-            begin = time.perf_counter()
-            n_steps_before = bits.n_steps
-            for samples, order in self.samples.in_turns(self.order, self.seeds[epoch - 1]):
-                n_in_all = round(len(order) * (self.samples.n_rows / samples.n_rows))
-                for learned in self.learning(bits, (first, last), samples, order):
-                    bits = learned
-                    steps = bits.n_steps - n_steps_before, n_in_all
-                    tell_of_pass((epoch, n_epochs), (block, len(blocks)), steps)
-            yield epoch, bits, time.perf_counter() - begin
-
-    def _report(self, report: EpochReport) -> None:
-        if self.watchers.on_epoch is not None:
-            self.watchers.on_epoch(report)
-
-    # ----- all columns together ---------------------------------------------------------------------------------
-
-    def _at_once(self, saved: Checkpoint | None) -> LinearBits:
-        """Stops as soon as patience runs out."""
-        blocks = [(0, self.n_bits)]
-        stopping, n_done = _Stopping(self.patience), 0
-        begun: Bits | None = None
-        best = BestWeights()
-        if saved is not None:
-            n_done, stopping = saved.progress["epoch"], _Stopping(self.patience, **saved.progress["stopping"])
-            arrays = saved.arrays("state")
-            begun = self._restored(saved, arrays["state"], blocks[0])
-            if self.validation is not None:
-                if "best" in arrays:
-                    best.keep_array(arrays["best"])
-                else:
-                    best.keep(begun)
-            del arrays
-        for epoch, bits, seconds in self.pass_over(1, blocks, self.n_epochs, begun, n_done):
-            begun, score = None, None  # which has the same state
-            if self.validation is not None:
-                score = score_of(bits, self.validation)
-                stopping.add(score)
-                if stopping.is_best and epoch < self.n_epochs:
-                    best.keep(bits)
-            self._report(EpochReport(epoch, self.n_epochs, 1, 1, seconds, score, snapshot=bits.finished))
-            if stopping.is_over:
-                break
-            if epoch < self.n_epochs:
-                # The best weights are in the state itself if the last pass was the best.
-                arrays = {} if not best.is_known or stopping.is_best else {"best": best.mapped()}
-                self._save(blocks, bits, {"epoch": epoch, "stopping": stopping.as_dict()}, arrays)
-        if not best.is_known or stopping.is_best:
-            return bits.ended()
-        has_bias, n_threads = bits.has_bias, bits.n_threads
-        bits.state.resize((0, 0, 0), refcheck=False)  # make room for the best weights
-        return as_linear_bits(np.array(best.mapped()), has_bias, n_threads)
-
-    # ----- some columns after the others ------------------------------------------------------------------------
-
-    def _in_blocks(self, blocks: Sequence[Block], saved: Checkpoint | None) -> LinearBits:
-        """The same result in less memory."""
-        with self._output() as weights:
-            best_epoch = None if saved is None else saved.progress["best_epoch"]
-            if best_epoch is None:
-                saved, best_epoch = None, self._best_epoch_of_blocks(blocks, weights, saved)
-            if best_epoch < self.n_epochs:
-                # The best weights were not kept, but the orders are known, so they can be computed again.
-                self._train_blocks(blocks, best_epoch, weights, [], saved)
-        begun = self.begun(0)
-        return as_linear_bits(weights, begun.has_bias, begun.n_threads)
-
-    def _output(self) -> AbstractContextManager[Float32Array]:
-        """Where the weights of all blocks are collected."""
-        return nullcontext(np.empty((self.samples.n_features, self.n_bits), dtype=np.float32))
-
-    def _best_epoch_of_blocks(self, blocks: Sequence[Block], weights: Float32Array, saved: Checkpoint | None) -> int:
-        """Make all passes; returns the one that early stopping would have chosen, from the margins after each."""
-        margins: list[Float32Array] = []
-        if self.validation is not None:
-            shape = (self.validation.X.shape[0], weights.shape[1])
-            margins = [np.empty(shape, dtype=np.float32) for _ in self.seeds]
-        self._train_blocks(blocks, None, weights, margins, saved)
-        if self.validation is None:
-            return self.n_epochs
-        stopping = _Stopping(self.patience)
-        while not stopping.is_over and stopping.n_scores < self.n_epochs:
-            stopping.add(self.validation.score(margins[stopping.n_scores]))
-        return stopping.best_epoch
-
-    def _train_blocks(
-        self,
-        blocks: Sequence[Block],
-        best_epoch: int | None,
-        weights: Float32Array,
-        margins: list[Float32Array],
-        saved: Checkpoint | None,
-    ) -> None:
-        """Fill in the final weights and, if requested, the validation margins after each pass."""
-        n_epochs = self.n_epochs if best_epoch is None else best_epoch
-        for block, (first, last) in enumerate(blocks, start=1):
-            columns = slice(first, last)
-            begun: Bits | None = None
-            n_done = 0
-            if saved is not None and saved.progress["block"] > block:
-                self._restore_block(saved, block, blocks, weights, margins)
-                continue
-            if saved is not None and saved.progress["block"] == block and saved.progress["epoch"]:
-                n_done, arrays = saved.progress["epoch"], saved.arrays("state")
-                fill_columns(margins, columns, arrays.get("margins", ()))
-                begun = self._restored(saved, arrays["state"], (first, last))
-            for epoch, bits, seconds in self.pass_over(block, blocks, n_epochs, begun, n_done):
-                if margins and self.validation is not None:
-                    margins[epoch - 1][:, columns] = bits.margins(self.validation.X)
-                self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
-                if epoch < n_epochs:
-                    known = {"margins": _columns(margins[:epoch], columns)} if margins else {}
-                    progress = {"block": block, "epoch": epoch, "best_epoch": best_epoch}
-                    self._save(blocks, bits, progress, known, _blocks_before(block))
-            of_block = bits.gathered()
-            weights[:, columns] = of_block
-            self._save_block(block, blocks, best_epoch, of_block, margins)
-            del begun, bits, of_block  # before the next block needs memory
-
-    # ----- checkpoints ------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _identity(self) -> dict[str, Any]:
-        """What identifies this training."""
-        return {
-            **self.settings,
-            "n_epochs": self.n_epochs,
-            "n_samples": self.samples.n_rows,
-            "n_features": self.samples.n_features,
-            "samples_checksum": self.samples.checksum,
-            "n_validation_samples": 0 if self.validation is None else int(self.validation.X.shape[0]),
-            "seeds": list(self.seeds),
-        }
-
-    def _save(
-        self,
-        blocks: Sequence[Block],
-        bits: Bits,
-        progress: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        keep: Sequence[str] = (),
-    ) -> None:
-        progress = {**progress, "n_steps": bits.n_steps}
-        self._save_files(blocks, progress, {"state": {"state": bits.state, **arrays}}, keep)
-
-    def _save_block(
-        self,
-        block: int,
-        blocks: Sequence[Block],
-        best_epoch: int | None,
-        weights: Float32Array,
-        margins: list[Float32Array],
-    ) -> None:
-        """Save the result of a block unless it is the last one; earlier ones are saved already."""
-        if block < len(blocks):
-            known = {"margins": _columns(margins, slice(*blocks[block - 1]))} if margins else {}
-            progress = {"block": block + 1, "epoch": 0, "best_epoch": best_epoch}
-            files = {f"block-{block}": {"weights": weights, **known}}
-            self._save_files(blocks, progress, files, _blocks_before(block))
-
-    def _restore_block(
-        self, saved: Checkpoint, block: int, blocks: Sequence[Block], weights: Float32Array, margins: list[Float32Array]
-    ) -> None:
-        """Fill in the result of a finished block."""
-        columns, arrays = slice(*blocks[block - 1]), saved.arrays(f"block-{block}")
-        weights[:, columns] = arrays["weights"]
-        fill_columns(margins, columns, arrays.get("margins", ()))
-
-    def _save_files(
-        self,
-        blocks: Sequence[Block],
-        progress: dict[str, Any],
-        files: dict[str, dict[str, NDArray[Any]]],
-        keep: Sequence[str],
-    ) -> None:
-        if self.watchers.checkpoints is not None:
-            progress = {**progress, "blocks": [list(block) for block in blocks]}
-            self.watchers.checkpoints.save(self._identity, progress, files, keep)
-
-    def _restored(self, saved: Checkpoint, state: NDArray[Any], block: Block) -> Bits:
-        begun = self.begun(0)
-        if state.shape != (self.samples.n_features, begun.state.shape[1], block[1] - block[0]):
-            raise CheckpointError(f"The checkpoint in {saved.folder} has a state of shape {state.shape}.")
-        return replace(begun, state=np.array(state), n_steps=saved.progress["n_steps"])
-
-
 @dataclass
-class _Stopping:
+class Stopping:
     """Which pass was best, and whether it is time to stop."""
 
     patience: int
@@ -338,44 +91,190 @@ class _Stopping:
         return {name: value for name, value in asdict(self).items() if name != "patience"}
 
 
-def _columns(margins: Sequence[Float32Array], columns: slice) -> Float32Array:
-    return np.stack([of_epoch[:, columns] for of_epoch in margins])
+class BestWeights:
+    """A copy of the weights of bits that learn on, on disk if they are large and there is room."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._held: Float32Array | None = None
+        self._shape: tuple[int, int] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any weights were kept."""
+        return self._shape is not None
+
+    def keep(self, bits: LearningBits) -> None:
+        """Replace what was kept by the weights of these bits."""
+        self._put((len(bits.state), bits.n_bits), lambda: (weights for _, weights in bits.blocks_of_weights()))
+
+    def keep_array(self, weights: Float32Array) -> None:
+        """Replace what was kept by these weights."""
+        self._put((len(weights), weights.shape[1]), lambda: [weights])
+
+    def mapped(self) -> Float32Array:
+        """The weights that were kept last, read from disk when they are used."""
+        assert self._shape is not None
+        if self._file is None:
+            assert self._held is not None
+            return self._held
+        return np.memmap(self._file, np.float32, "r", shape=self._shape)
+
+    def _put(self, shape: tuple[int, int], blocks: Callable[[], Iterable[Float32Array]]) -> None:
+        self._shape = shape
+        if self._held is None and 4 * shape[0] * shape[1] >= LEAST_ON_DISK:
+            try:
+                self._write(blocks())
+                return
+            except OSError:  # the disk is full, or there is no place for temporary files
+                self._file = None
+        self._held = np.empty(shape, dtype=np.float32) if self._held is None else self._held
+        start = 0
+        for block in blocks():
+            self._held[start : start + len(block)] = block
+            start += len(block)
+
+    def _write(self, blocks: Iterable[Float32Array]) -> None:
+        if self._file is None:
+            self._file = TemporaryFile(prefix="codekin-")  # noqa: SIM115  (closed when it is forgotten)
+        self._file.seek(0)
+        for block in blocks:
+            self._file.write(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
+        self._file.flush()
 
 
-def fill_columns(margins: list[Float32Array], columns: slice, known: Iterable[Float32Array]) -> None:
-    """The margins of a block after its first passes, or after all of them."""
-    for of_epoch, of_block in zip(margins, known, strict=False):
-        of_epoch[:, columns] = of_block
+@dataclass(frozen=True, eq=False)
+class LearningBits:
+    """Weights, and the second moments that determine the steps of an online learner.
+
+    In ``state`` of shape (n_features, n_rows, n_bits) the weights are row 0 of a feature; with a bias, its feature is
+    the last.
+    """
+
+    state: Float32Array = field(repr=False)
+    n_steps: int
+    has_bias: bool
+    n_threads: int | None = None
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.state) - self.has_bias
+
+    @property
+    def n_bits(self) -> int:
+        """The number of bits."""
+        return int(self.state.shape[2])
+
+    def copy(self) -> Self:
+        """A copy."""
+        return replace(self, state=self.state.copy())
+
+    @property
+    def settings(self) -> str:
+        """The settings that bits must share to continue from each other."""
+        return f"fit_intercept={self.has_bias}"
+
+    def continuing(self, bits: Any, n_features: int, n_bits: int, begun: Callable[[int], Self]) -> Self:
+        """Bits that continue from others, or begin if these are None; raises if they do not suit each other.
+
+        Finished predictors give their weights only. ``n_features`` includes that of the bias. These bits only say what
+        is expected; ``begun`` makes such bits.
+        """
+        is_finished = isinstance(bits, LinearBits | SparseLinearBits)
+        if bits is not None and (
+            (bits.n_features + self.has_bias, bits.n_bits) != (n_features, n_bits)
+            or not (is_finished or bits.settings == self.settings)
+        ):
+            settings = self.settings if is_finished else bits.settings
+            raise ValueError(
+                f"These bits were begun with {bits.n_features} features, {bits.n_bits} bits and {settings}; they "
+                "cannot continue with others."
+            )
+        if bits is not None and not is_finished:
+            return bits.copy()  # type: ignore[no-any-return]
+        started = begun(n_bits)
+        if bits is not None:
+            is_dense = isinstance(bits, LinearBits)
+            started.state[: bits.n_features, 0] = bits.weights if is_dense else bits.weights.toarray()
+            if self.has_bias:
+                started.state[-1, 0] = bits.bias
+        return started
+
+    def margins(self, X: Any) -> Float32Array:
+        """One column per bit, positive if the predictor says +1."""
+        margins = product_with_dense(SparseRows.of(X, self.n_features), self.state, 0, self.n_threads)
+        margins += self.state[-1, 0] * self.has_bias
+        return margins
+
+    def blocks_of_weights(self) -> Iterator[tuple[slice, Float32Array]]:
+        """The weights of some features at a time; the last feature is that of the bias."""
+        for start in range(0, len(self.state), FEATURES_PER_BLOCK):
+            block = slice(start, start + FEATURES_PER_BLOCK)
+            yield block, self._weights_of(block)
+
+    def _weights_of(self, block: slice) -> Float32Array:
+        return self.state[block, 0]
+
+    def weights(self, out: Float32Array | None = None) -> Float32Array:
+        """A copy of the weights, with the bias as the last feature."""
+        out = np.empty((len(self.state), self.n_bits), dtype=np.float32) if out is None else out
+        for block, weights in self.blocks_of_weights():
+            out[block] = weights
+        return out
+
+    def finished(self) -> LinearBits:
+        """A copy of the predictors alone, which cannot learn further."""
+        return as_linear_bits(self.weights(), self.has_bias, self.n_threads)
+
+    def linear_rows(self) -> LinearRows:
+        """The weights of the finished predictors."""
+        return self.finished().linear_rows()
+
+    def ended(self) -> LinearBits:
+        """The predictors alone in the state's own memory, the rest of which is freed; invalidates these bits."""
+        return as_linear_bits(self.gathered(), self.has_bias, self.n_threads)
+
+    def gathered(self) -> Float32Array:
+        """The weights, with the bias as the last feature, in the state's own memory; invalidates these bits."""
+        from codekin.kernels.arow import gather_weights
+
+        n_features, _, n_bits = self.state.shape
+        gather_weights(self.state)
+        # There are no other views of the state, so it can shrink in place.
+        self.state.resize((n_features, n_bits), refcheck=False)
+        return self.state
 
 
-def _blocks_before(block: int) -> list[str]:
-    return [f"block-{number}" for number in range(1, block)]
+def as_linear_bits(weights: Float32Array, has_bias: bool, n_threads: int | None) -> LinearBits:
+    """Linear predictors from weights whose last feature may be that of the bias."""
+    if has_bias:
+        return LinearBits(weights[:-1], weights[-1].copy(), n_threads)
+    return LinearBits(weights, np.zeros(weights.shape[1], dtype=np.float32), n_threads)
 
 
-def _saved_blocks(saved: Checkpoint, wanted: Sequence[Block]) -> Sequence[Block]:
-    """The blocks of the checkpoint, unless the memory available now requires narrower ones."""
-    blocks = [(int(first), int(last)) for first, last in saved.progress["blocks"]]
-    widest, allowed = (max(last - first for first, last in each) for each in (blocks, wanted))
-    if widest > allowed:
-        raise MemoryError(
-            f"The checkpoint in {saved.folder} trains {widest} bits at once, but there is memory for only {allowed}. "
-            "Resume when there is more, or start again without resuming."
-        )
-    return blocks
+Bits = TypeVar("Bits", bound=LearningBits)
+Block = tuple[int, int]
+"""The first column of a block, and one past its last."""
 
 
-def check_setting(learner: object, name: str, is_valid: bool, rule: str) -> None:
-    """Raise unless a hyper-parameter is valid; the message has its name, rule and value."""
-    if not is_valid:
-        value = getattr(learner, name)
-        raise ValueError(f"The {name!r} parameter of {type(learner).__name__} must be {rule}. Got {value!r} instead.")
+@dataclass(frozen=True, eq=False)
+class Lesson(Generic[Bits]):
+    """How a learner learns the columns of a code from some samples.
 
+    - ``begun``: makes untrained predictors of a number of bits.
+    - ``learning``: yields the bits during one pass, from bits, their columns, samples in memory and their order.
+    - ``order``: makes the order of a pass from a number of samples and a seed.
+    - ``blocks``: the columns to train together so that everything fits into memory, given validation samples and the
+      number of workers; raises if it cannot fit.
+    - ``identity``: what identifies this training, besides its samples and seeds, for checkpoints.
+    - ``completed``: the trained predictors with what needed no training; changes them in place.
+    """
 
-def check_common_settings(learner: Any) -> None:
-    """Check the hyper-parameters that all online learners share."""
-    check_setting(learner, "n_epochs", learner.n_epochs >= 1, "at least 1")
-    check_setting(learner, "patience", learner.patience >= 1, "at least 1")
-    check_setting(learner, "max_memory", learner.max_memory is None or learner.max_memory > 0, "greater than 0")
-    is_name = isinstance(learner.class_weight, str)
-    rule = "'balanced' or an array with one entry per class"
-    check_setting(learner, "class_weight", not is_name or learner.class_weight == "balanced", rule)
+    n_bits: int
+    begun: Callable[[int], Bits]
+    learning: Callable[[Bits, Block, TrainingRows, NDArray[np.int64]], Iterator[Bits]]
+    order: Order
+    blocks: Callable[[Validation | None, int], Sequence[Block]]
+    identity: Callable[[], Mapping[str, Any]]
+    completed: Callable[[LinearBits], LinearBits] = lambda bits: bits

@@ -9,24 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from codekin._system.arrays import as_narrow, writeable
-from codekin._system.sparse_rows import SparseRows
-from codekin._system.threads import run_blocks
-from codekin.coding import FloatArray, IntArray
-from codekin.coding.tree import TreeGraph
+from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
+from codekin._system.rows import SparseRows
+from codekin.code import FloatArray, IntArray
+from codekin.code.tree import TreeGraph
 from codekin.learners.compact import PRECISIONS, Precision
-from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, Validation, score_of
+from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, LinearRows, Validation, score_of
 
-SAMPLES_PER_BLOCK = 256
+BYTES_PER_CHUNK = 36
+"""For the weights of one feature in one node, while all nodes are put together: where they begin, and their order."""
+
+FILLED_SHARE = 0.2
+"""A chunk with weights for this share of a node's children has zeros for the others while it predicts, at most four for
+each weight: adding a whole row is several times as fast as looking up children."""
 LARGEST_STEP = 127
 WEIGHTS_AT_ONCE = 2**18
-"""While weights are rounded, each of which takes 30 bytes or so."""
+"""How many weights are rounded at a time; each takes about 30 bytes meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +98,17 @@ class TreeBits:
 
     @cached_property
     def kernel_arrays(self) -> tuple[Any, ...]:
-        """The weights as kernels take them."""
+        """The weights as kernels take them: chunks with many of a node's children have all of them."""
         chunk_indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
-        starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        own = (writeable(array) for array in (self.children, self.values, self.bias))
-        return (chunk_indptr, self.nodes.astype(np.int32), starts, *own)
+        n_children = np.diff(self.tree.first_bits)[self.nodes.astype(np.intp)]
+        is_long = self.lengths >= FILLED_SHARE * n_children
+        starts = np.concatenate([[0], np.cumsum(np.where(is_long, n_children, self.lengths), dtype=np.int64)])
+        stored = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+        places = np.repeat(starts[:-1] - np.where(is_long, 0, stored), self.lengths)
+        places += np.where(np.repeat(is_long, self.lengths), self.children, np.arange(len(self.weights)))
+        children, values = np.zeros(starts[-1], self.children.dtype), np.zeros(starts[-1], np.float32)
+        children[places], values[places] = self.children, self.values
+        return chunk_indptr, self.nodes.astype(np.int32), starts, children, values, writeable(self.bias)
 
     @cached_property
     def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -121,6 +132,19 @@ class TreeBits:
         starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
         indptr = starts[np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])]
         return sparse.csr_array((self.values, self.bit_of_weight, indptr), shape=(self.n_features, self.n_bits))
+
+    def linear_rows(self) -> LinearRows:
+        """Rows with all bits of the tree; features without weights share the first row."""
+        starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
+        n_weights = np.diff(starts[np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])])
+        used = np.flatnonzero(n_weights)
+        row_of_feature = np.zeros(self.n_features, dtype=np.int32)
+        row_of_feature[used] = np.arange(1, len(used) + 1)
+        stored = self.weights if self.scale is None else self.weights.view(np.uint8)
+        weights = np.zeros((len(used) + 1, self.n_bits), dtype=stored.dtype)
+        weights[np.repeat(row_of_feature, n_weights), self.bit_of_weight] = stored
+        table = None if self.scale is None else sizes_of_steps(self.scale)
+        return LinearRows(weights, None, row_of_feature, self.bias, table=table)
 
     def sparse(self, threshold: float = 0.0) -> TreeBits:
         """The same predictors without weights up to this size."""
@@ -229,12 +253,12 @@ class TreeMargins:
         return np.asarray((X @ self.bits.to_csr()).toarray() + self.bits.bias, dtype=dtype or np.float32)
 
     def best_leaves(
-        self, n: int, beam: int, temperature: float = 1.0, reach: float = np.inf
+        self, n: int, beam: int, temperature: float = 1.0, max_loss_gap: float = np.inf
     ) -> tuple[IntArray, FloatArray]:
         """The most probable leaves that a beam search finds, and the logarithms of their probabilities.
 
-        Those further than ``reach`` below the best are left out. If there are fewer than ``n``, the rest are -1 and
-        minus infinity.
+        Those further than ``max_loss_gap`` below the best are left out. If there are fewer than ``n``, the rest are -1
+        and minus infinity.
         """
         from codekin.kernels.label_tree import search_leaves
 
@@ -242,7 +266,7 @@ class TreeMargins:
 
         def fill(start: int, stop: int) -> None:
             own = leaves[start:stop], logs[start:stop]
-            arguments: Any = *self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), reach, *own
+            arguments: Any = *self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), max_loss_gap, *own
             search_leaves(*arguments)
 
         run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
@@ -267,3 +291,82 @@ class TreeMargins:
         rows = self.rows
         own = rows.indptr[start : stop + 1], rows.indices, rows.values
         return own, self.bits.kernel_tree, self.bits.kernel_arrays
+
+
+class LearnedNode(NamedTuple):
+    """The weights of a node that are large enough, by feature and by child; curvatures only if it may learn further.
+
+    A node takes little more than in the finished tree.
+    """
+
+    features: NDArray[np.int32]
+    lengths: NDArray[Any]
+    children: NDArray[Any]
+    weights: Float32Array
+    curvatures: Float32Array
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes until all nodes are put together."""
+        return sum(array.nbytes for array in self) + BYTES_PER_CHUNK * len(self.features)
+
+
+class WeightsByNode(NamedTuple):
+    """The weights of a tree by node, to continue from."""
+
+    bits: TreeBits
+    feature_of_chunk: IntArray
+    starts: IntArray
+    chunks: IntArray
+    first_chunks: IntArray
+
+    @classmethod
+    def of(cls, bits: TreeBits) -> WeightsByNode:
+        """Find the chunks of each node."""
+        nodes = bits.nodes.astype(np.intp)
+        chunks = np.argsort(nodes, kind="stable")
+        first_chunks = np.searchsorted(nodes[chunks], np.arange(bits.tree.n_nodes + 1))
+        feature_of_chunk = np.repeat(np.arange(bits.n_features), bits.counts)
+        return cls(bits, feature_of_chunk, _starts(bits.lengths), chunks, first_chunks)
+
+    def put_into(self, state: Float32Array, node: int, features: NDArray[np.int32]) -> None:
+        """Start the state of a node with the weights and curvatures that its features had, and with its bias."""
+        row_of = np.full(self.bits.n_features + 1, -1, dtype=np.intp)
+        row_of[features] = np.arange(len(features))
+        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
+        chunks = chunks[row_of[self.feature_of_chunk[chunks]] >= 0]
+        lengths = self.bits.lengths[chunks].astype(np.intp)
+        own = _within_runs(self.starts[chunks], lengths)
+        rows, children = (
+            np.repeat(row_of[self.feature_of_chunk[chunks]], lengths),
+            self.bits.children[own].astype(np.intp),
+        )
+        state[rows, 0, children] = self.bits.values[own]
+        if self.bits.curvatures is not None:
+            state[rows, 1, children] = self.bits.curvatures[own]
+        if row_of[-1] >= 0:
+            first_bits = self.bits.tree.first_bits
+            state[row_of[-1], 0] = self.bits.bias[first_bits[node] : first_bits[node + 1]]
+
+    def left_over(self, node: int, features: NDArray[np.int32]) -> LearnedNode:
+        """The weights of other features of a node."""
+        is_new = np.zeros(self.bits.n_features + 1, dtype=bool)
+        is_new[features] = True
+        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
+        chunks = chunks[~is_new[self.feature_of_chunk[chunks]]]
+        lengths = self.bits.lengths[chunks].astype(np.int64)
+        own = _within_runs(self.starts[chunks], lengths)
+        bits = self.bits
+        curvatures = np.ones(len(own), np.float32) if bits.curvatures is None else bits.curvatures[own]
+        of_chunks = self.feature_of_chunk[chunks].astype(np.int32), lengths
+        return LearnedNode(*of_chunks, bits.children[own].astype(np.int32), bits.values[own], curvatures)
+
+
+def _within_runs(starts: NDArray[Any], lengths: NDArray[Any]) -> IntArray:
+    """The positions of runs with these starts and lengths, one run after the other."""
+    before = np.cumsum(lengths, dtype=np.intp) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+
+
+def _starts(lengths: NDArray[Any]) -> IntArray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)])

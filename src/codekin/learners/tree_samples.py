@@ -8,19 +8,19 @@ memory allows; those of a larger node are read some at a time in every pass.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from threading import Condition
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.sparse_rows import SparseRows
-from codekin._system.stored_rows import BYTES_PER_ROW, BYTES_PER_VALUE, StoredRows
-from codekin.coding import Code, FloatArray, IntArray
-from codekin.coding._graph import graph_of
-from codekin.coding.tree import TreeGraph
-from codekin.learners.streamed_rows import StreamedRows, training_rows
-from codekin.learners.training_rows import TrainingRows, compressed_rows
+from codekin._system.memory import available_memory, in_units
+from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, SparseRows, StoredRows
+from codekin.code import Code, FloatArray, IntArray
+from codekin.code.tree import TreeGraph
+from codekin.learners.training_rows import StreamedRows, TrainingRows, compressed_rows, training_rows
 from codekin.samples import Samples
 
 SHARE_OF_BLOCK = 4
@@ -29,7 +29,7 @@ ROWS_AT_ONCE = 10_000
 """Of samples in memory, while their norms are measured."""
 
 
-class NodeRoom:
+class Workspace:
     """Memory for training one node after the other, which grows to what the largest needs.
 
     Arrays of every node's own size would leave gaps that no other node fits into. ``number_of_feature`` is -1
@@ -67,6 +67,18 @@ class NodeRoom:
         return self._arrays[name][:length]
 
 
+class Node(NamedTuple):
+    """The samples of a node: their places, the child that each is below, and their weights."""
+
+    start: int
+    stop: int
+    n_children: int
+    children: IntArray
+    weights: FloatArray
+    is_large: bool
+    """Whether their rows have to stay on disk because they take too much memory."""
+
+
 @dataclass(frozen=True, eq=False)
 class TreeSamples:
     """Training samples by place.
@@ -95,7 +107,7 @@ class TreeSamples:
 
         ``learner`` has the class weights, the damping and ``fit_intercept``.
         """
-        tree: TreeGraph = graph_of(code)
+        tree: TreeGraph = code.codebook.graph
         given = training_rows(learner, samples, code)
         leaves = code.assignment.codeword_of_class[given.class_of_sample]
         order = np.argsort(leaves, kind="stable")
@@ -134,37 +146,38 @@ class TreeSamples:
 
     def count_features(self, start: int, stop: int) -> int:
         """How many features the samples between two places have, if their rows are in memory."""
-        from codekin.kernels.class_entries import count_entries
+        from codekin.kernels.class_index import count_entries
 
         assert not isinstance(self.held, StoredRows)
         rows = self.row_of_place[start - self.first_place : stop - self.first_place]
         ends = np.array([0, len(rows)], dtype=np.int64)
-        room = np.empty(self.n_features, dtype=np.int32)
-        return int(count_entries(self.held.indptr, self.held.indices, rows, ends, room))
+        workspace = np.empty(self.n_features, dtype=np.int32)
+        return int(count_entries(self.held.indptr, self.held.indices, rows, ends, workspace))
 
     def work(self, node: int) -> int:
         """About how long a pass over the samples of a node takes."""
         return self.n_entries(*self.span(node)) * self.n_children(node)
 
-    def children(self, node: int) -> IntArray:
-        """Which child of a node each of its samples is below."""
+    def node(self, node: int) -> Node:
+        """The samples of a node."""
         start, stop = self.span(node)
-        first = int(self.tree.first_bits[node])
-        starts = self.tree.bit_starts[first : first + self.n_children(node)]
-        return np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
+        first, n_children = int(self.tree.first_bits[node]), self.n_children(node)
+        starts = self.tree.bit_starts[first : first + n_children]
+        children = np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
+        return Node(start, stop, n_children, children, self.weights[start:stop], self.is_large(node))
 
-    def rows(self, start: int, stop: int, room: NodeRoom) -> tuple[SparseRows, NDArray[np.int32]]:
+    def rows(self, start: int, stop: int, workspace: Workspace) -> tuple[SparseRows, NDArray[np.int32]]:
         """A copy of the rows between two places, with their own numbers of features, and these features.
 
-        The rows are held in memory; the copy is in the room.
+        The rows are held in memory; the copy is in the workspace.
         """
         from codekin.kernels.label_tree import node_rows
 
         assert not isinstance(self.held, StoredRows)
         wanted = self.row_of_place[start - self.first_place : stop - self.first_place]
-        own = room.rows(stop - start, self.n_entries(start, stop))
+        own = workspace.rows(stop - start, self.n_entries(start, stop))
         given = self.held.indptr, self.held.indices, self.held.values
-        return own, node_rows(given, wanted, room.number_of_feature, own.indptr, own.indices, own.values)
+        return own, node_rows(given, wanted, workspace.number_of_feature, own.indptr, own.indices, own.values)
 
     # ----- rows on disk -----------------------------------------------------------------------------------------
 
@@ -265,3 +278,100 @@ def _mean_squared_norm(X: SparseRows | StoredRows, *, has_bias: bool) -> float:
             norms.append(np.add.reduceat(np.square(rows.values, dtype=np.float64), starts))
     of_filled = np.concatenate(norms)
     return float(of_filled.mean()) or 1.0 if len(of_filled) else 1.0
+
+
+BYTES_PER_WEIGHT = 8
+"""In training: a weight and its curvature."""
+BYTES_PER_FEATURE = 24
+"""Of a node, while its large weights are picked: its number, a threshold and how many there are."""
+
+
+def bytes_in_training(samples: TreeSamples, node: int, enough: float = 0) -> int:
+    """What a node takes while it is learned, or more if that is not more than ``enough``.
+
+    That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples. The
+    features are counted only if it matters, and not on disk, where they may be fewer.
+    """
+    start, stop = samples.span(node)
+    n_entries, n_children = samples.n_entries(start, stop), samples.n_children(node)
+
+    def needed(n_features: int) -> int:
+        of_rows = 0 if samples.is_on_disk else n_entries * BYTES_PER_VALUE
+        return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
+
+    most = needed(min(n_entries, samples.n_features))
+    return most if most <= enough or samples.is_on_disk else needed(samples.count_features(start, stop))
+
+
+def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
+    """How many nodes can be learned at once, whichever they are; raises if the largest cannot."""
+    limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
+    if not limits or not nodes:
+        return n_threads
+    needed = sorted((bytes_in_training(samples, node, min(limits)) for node in nodes), reverse=True)[:n_threads]
+    if needed[0] > min(limits):
+        limit = "allowed by max_memory" if min(limits) == max_memory else "available"
+        raise MemoryError(
+            f"The largest node of the tree needs {in_units(needed[0])} for training, but "
+            f"{in_units(min(limits))} are {limit}. Use a smaller width or fewer features, or allow more."
+        )
+    n_at_once = int(np.searchsorted(np.cumsum(needed), min(limits), side="right"))
+    return n_threads if n_at_once == len(needed) else n_at_once
+
+
+class NodeMemory:
+    """Gives nodes room to be learned in; with what is learned already, it stays below a limit if there is one.
+
+    If there is too little for all threads, some wait for others. If there is too little for a single node, it raises:
+    how many weights nodes keep is known only after they are learned.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = np.inf if limit is None else limit
+        self._kept = self._in_use = 0
+        self._workspaces: list[Workspace] = []
+        self._changed = Condition()
+
+    @contextmanager
+    def workspace_for(self, samples: TreeSamples, node: int) -> Iterator[Workspace]:
+        """Room for a node, to be used by one thread; waits for it if necessary."""
+        needed = 0 if self._limit == np.inf else bytes_in_training(samples, node)
+        with self._changed:
+            workspace = self._workspaces.pop() if self._workspaces else Workspace(samples.n_features)
+            if not self._fits(max(needed, workspace.nbytes)):
+                workspace.clear()  # nodes that come later are smaller, and one that waits needs nothing
+            taken = max(needed, workspace.nbytes)
+            self._changed.wait_for(lambda: self._in_use == 0 or self._fits(taken))
+            if not self._fits(taken):
+                self._refuse(f"and the next one needs {in_units(needed)} for training")
+            if not self._fits(taken + sum(idle.nbytes for idle in self._workspaces)):
+                for idle in self._workspaces:
+                    idle.clear()
+            self._in_use += taken
+        try:
+            yield workspace
+        finally:
+            with self._changed:
+                self._in_use -= taken
+                self._workspaces.append(workspace)
+                self._changed.notify_all()
+
+    def keep(self, n_bytes: int) -> None:
+        """Count what is kept of nodes that are learned."""
+        with self._changed:
+            self._kept += n_bytes
+            if self._kept > self._limit:
+                self._refuse("and there are more to learn or to put together")
+
+    def clear(self) -> None:
+        """Free the workspaces, once all nodes are trained."""
+        self._workspaces.clear()
+
+    def _fits(self, n_bytes: int) -> bool:
+        return self._kept + self._in_use + n_bytes <= self._limit
+
+    def _refuse(self, more: str) -> None:
+        raise MemoryError(
+            f"The nodes of the tree learned so far need {in_units(self._kept)} for the weights they keep, {more}, but "
+            f"{in_units(self._limit)} are allowed by max_memory. Use fewer features or a smaller width, or allow more."
+        )

@@ -6,27 +6,113 @@ worker trains it, or when, or whether its samples are in memory or on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from threading import Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.checkpoints import Checkpoints
+from codekin._system.arrays import Arrays
+from codekin._system.checkpoints import CheckpointError, Checkpoints
 from codekin._system.memory import give_back
-from codekin._system.threads import available_threads, on_threads
-from codekin._system.workers import n_workers, share_work
-from codekin.coding import Code, IntArray
+from codekin._system.parallel import available_threads, n_workers, on_threads, share_work
+from codekin.code import Code
 from codekin.learners.linear import Float32Array, Validation, score_of
-from codekin.learners.training import EpochReport
+from codekin.learners.training import Callbacks, EpochReport
 from codekin.learners.training_rows import checksum, pass_order
-from codekin.learners.tree_bits import TreeBits
-from codekin.learners.tree_memory import NodeMemory, affordable_threads
-from codekin.learners.tree_progress import FinishedNodes, LearnedNode
-from codekin.learners.tree_samples import NodeRoom, TreeSamples
+from codekin.learners.tree_bits import LearnedNode, TreeBits, WeightsByNode
+from codekin.learners.tree_samples import NodeMemory, TreeSamples, Workspace, affordable_threads
+from codekin.progress import report
 from codekin.samples import Samples
+
+STAGE = "learning the nodes of the tree"
+N_CHECKPOINTS = 20
+"""How many checkpoints a training leaves, after about equal amounts of work."""
+PARTS = ("features", "lengths", "children", "weights")
+"""Of a learned node, as they are saved."""
+
+
+class FinishedNodes:
+    """The nodes that are learned, added by any thread; saved now and then if there are checkpoints.
+
+    ``work`` says how much work each node is. A resumed training has the nodes of the last checkpoint. ``kept`` is
+    called with the bytes of each node.
+    """
+
+    def __init__(
+        self,
+        work: Mapping[int, int],
+        checkpoints: Checkpoints | None,
+        training: Mapping[str, Any],
+        kept: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.nodes: dict[int, LearnedNode] = {}
+        self._work, self._checkpoints, self._training = work, checkpoints, training
+        self._total = max(sum(work.values()), 1)
+        self._files: list[str] = []
+        self._unsaved: list[int] = []
+        self._lock, self._kept = Lock(), kept
+        self._restore()
+        self._done = self._saved = sum(work[node] for node in self.nodes)
+        report(STAGE, self._done, self._total)
+
+    def add(self, node: int, learned: LearnedNode) -> None:
+        """Take a node that is learned."""
+        with self._lock:
+            self.nodes[node] = learned
+            self._unsaved.append(node)
+            self._done += self._work[node]
+            if self._checkpoints is not None and (self._done - self._saved) * N_CHECKPOINTS >= self._total:
+                self._save(self._checkpoints)
+            report(STAGE, self._done, self._total)
+            self._kept(learned.nbytes)
+
+    def _save(self, checkpoints: Checkpoints) -> None:
+        """Write a file with the nodes that are in none; those before it stay."""
+        name = f"nodes-{len(self._files) + 1}"
+        files = [*self._files, name]
+        arrays = _as_arrays(self._unsaved, self.nodes)
+        checkpoints.save(self._training, {"files": files}, {name: arrays}, keep=self._files)
+        self._files, self._unsaved, self._saved = files, [], self._done
+
+    def _restore(self) -> None:
+        saved = None if self._checkpoints is None else self._checkpoints.found(self._training)
+        if saved is None:
+            return
+        for name in saved.progress["files"]:
+            self.nodes |= _from_arrays(saved.arrays(name), f"The checkpoint in {saved.folder}")
+        if not self.nodes.keys() <= self._work.keys():
+            raise CheckpointError(f"The checkpoint in {saved.folder} has nodes that the tree does not have.")
+        self._files = list(saved.progress["files"])
+        self._kept(sum(node.nbytes for node in self.nodes.values()))
+
+
+def _as_arrays(numbers: Sequence[int], nodes: Mapping[int, LearnedNode]) -> Arrays:
+    learned = [nodes[node] for node in numbers]
+    return {
+        "nodes": np.array(numbers, dtype=np.int64),
+        "n_chunks": np.array([len(node.features) for node in learned], dtype=np.int64),
+        "n_weights": np.array([len(node.weights) for node in learned], dtype=np.int64),
+        **{name: np.concatenate([getattr(node, name) for node in learned]) for name in PARTS},
+    }
+
+
+def _from_arrays(arrays: Mapping[str, NDArray[Any]], where: str) -> dict[int, LearnedNode]:
+    ends = {name: np.cumsum(arrays[name]) for name in ("n_chunks", "n_weights")}
+    split = {name: arrays[name] for name in PARTS}
+    n_chunks, n_weights = (int(ends[name][-1]) if len(ends[name]) else 0 for name in ends)
+    if [len(split[name]) for name in PARTS] != [n_chunks, n_chunks, n_weights, n_weights]:
+        raise CheckpointError(f"{where} has arrays that do not fit together.")
+    found, nothing = {}, np.zeros(0, dtype=np.float32)
+    for i, node in enumerate(arrays["nodes"].tolist()):
+        chunks, weights = (slice(ends[n][i] - arrays[n][i], ends[n][i]) for n in ("n_chunks", "n_weights"))
+        own = {name: np.array(split[name][chunks if name in PARTS[:2] else weights]) for name in PARTS}
+        found[node] = LearnedNode(**own, curvatures=nothing)
+    return found
+
 
 LEAST_WEIGHT = 0.35
 """Smaller weights are dropped as soon as their node is trained. That is most of them, at the same accuracy: of the
@@ -36,28 +122,39 @@ SHARES_PER_WORKER = 16
 """Each worker gets its nodes in about this many batches."""
 
 
-def fit_tree(
+def fit_nodes(
+    learner: Any, samples: Samples, code: Code, *, rng: Any, validation: Validation | None, callbacks: Callbacks
+) -> TreeBits:
+    """Learn a softmax over the children of every node of a tree, with the learner's settings.
+
+    Validation samples are only for the score in the report after the last pass. Checkpoints are of finished nodes.
+    """
+    started = perf_counter()
+    bits = _fitted(learner, samples, code, rng=rng, n_epochs=learner.n_epochs, checkpoints=callbacks.checkpoints)
+    if callbacks.on_epoch is not None:
+        seconds = perf_counter() - started
+        score = None if validation is None else score_of(bits, validation)
+        n_epochs = learner.n_epochs
+        callbacks.on_epoch(EpochReport(n_epochs, n_epochs, 1, 1, seconds, score, lambda: bits))  # type: ignore[arg-type,return-value]
+    return bits
+
+
+def continue_nodes(learner: Any, bits: TreeBits | None, samples: Samples, code: Code, *, rng: Any) -> TreeBits:
+    """Make one pass over further samples; curvatures are kept, so that training can continue."""
+    return _fitted(learner, samples, code, rng=rng, n_epochs=1, begun=bits, learns_on=True)
+
+
+def _fitted(
     learner: Any,
     samples: Samples,
     code: Code,
     *,
-    rng: np.random.Generator | int | None,
+    rng: Any,
     n_epochs: int,
+    checkpoints: Checkpoints | None = None,
     begun: TreeBits | None = None,
     learns_on: bool = False,
-    validation: Validation | None = None,
-    on_epoch: Callable[[EpochReport], None] | None = None,
-    checkpoints: Checkpoints | None = None,
 ) -> TreeBits:
-    """Learn a softmax over the children of every node of a tree.
-
-    - ``learner``: a :class:`codekin.learners.Softmax`, whose settings apply to every node.
-    - ``begun``: predictors to continue from.
-    - ``learns_on``: keep the curvatures, so that training can continue.
-    - ``validation``: only for the score in the report after the last pass.
-    - ``checkpoints``: where to save finished nodes.
-    """
-    started = perf_counter()
     own, given = TreeSamples.of(learner, samples, code)
     # The largest first, so that the threads end at about the same time.
     work = {node: own.work(node) for node in range(own.tree.n_nodes)}
@@ -65,7 +162,7 @@ def fit_tree(
     n_threads = affordable_threads(learner.max_memory, own, nodes, learner.n_threads or available_threads())
     seed = int(np.random.default_rng(rng).integers(2**63))
     passes = _Passes(n_epochs, learner.step, learner.shuffle, seed, learner.fit_intercept, learns_on)
-    before = None if begun is None else _Begun.of(begun)
+    before = None if begun is None else WeightsByNode.of(begun)
     memory = NodeMemory(learner.max_memory)
     job = _Job(passes, own, before, n_threads, memory)
     training = {} if checkpoints is None else _identity(learner, passes, own, code, given.checksum)
@@ -90,10 +187,6 @@ def fit_tree(
     bits = _gathered(own, found, has_bias=learner.fit_intercept, n_threads=learner.n_threads, learns_on=learns_on)
     if begun is not None and not learner.fit_intercept:
         bits = replace(bits, bias=begun.bias)  # what corrects for the class sizes
-    if on_epoch is not None:
-        seconds = perf_counter() - started
-        score = None if validation is None else score_of(bits, validation)
-        on_epoch(EpochReport(n_epochs, n_epochs, 1, 1, seconds, score, lambda: bits))  # type: ignore[arg-type,return-value]
     return bits
 
 
@@ -116,7 +209,7 @@ class _Job(NamedTuple):
 
     passes: _Passes
     samples: TreeSamples
-    begun: _Begun | None
+    begun: WeightsByNode | None
     n_threads: int
     memory: NodeMemory | None
 
@@ -138,12 +231,12 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
 
     passes, samples, begun, _, memory = job
     assert memory is not None
-    with memory.room_for(samples, node) as room:
-        state, features = _trained(job, node, room)
+    with memory.workspace_for(samples, node) as workspace:
+        state, features = _trained(job, node, workspace)
         is_bias = passes.has_bias & (features == samples.n_features - 1)
         thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
         counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
-    of_child = of_child.astype(np.min_scalar_type(samples.n_children(node) - 1))
+        of_child = of_child.astype(np.min_scalar_type(state.shape[2] - 1))
     found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
     if begun is not None:
         parts: Any = zip(found, begun.left_over(node, features), strict=True)
@@ -151,20 +244,19 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     return found
 
 
-def _trained(job: _Job, node: int, room: NodeRoom) -> tuple[Float32Array, NDArray[np.int32]]:
+def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[Float32Array, NDArray[np.int32]]:
     """The weights and curvatures of a node after all passes, (n_features, 2, n_children), and their features."""
     from codekin.kernels.label_tree import node_softmax_pass
 
     passes, samples, begun, _, _ = job
-    start, stop = samples.span(node)
-    children, weights = samples.children(node), samples.weights[start:stop]
-    number_of_feature, is_large = room.number_of_feature, samples.is_large(node)
+    start, stop, n_children, children, weights, is_large = samples.node(node)
+    number_of_feature = workspace.number_of_feature
     if is_large:
         features = _features_on_disk(samples, start, stop)
         number_of_feature[features] = np.arange(len(features), dtype=np.int32)
     else:
-        own, features = samples.rows(start, stop, room)
-    state = room.state(len(features), samples.n_children(node), samples.curvature)
+        own, features = samples.rows(start, stop, workspace)
+    state = workspace.state(len(features), n_children, samples.curvature)
     if begun is not None:
         begun.put_into(state, node, features)
     for epoch in range(passes.n_epochs):
@@ -205,57 +297,6 @@ class _Passes(NamedTuple):
         return [self.seed, node, epoch]
 
 
-class _Begun(NamedTuple):
-    """What was learned before, by node."""
-
-    bits: TreeBits
-    feature_of_chunk: IntArray
-    starts: IntArray
-    chunks: IntArray
-    first_chunks: IntArray
-
-    @classmethod
-    def of(cls, bits: TreeBits) -> _Begun:
-        """Find the chunks of each node."""
-        nodes = bits.nodes.astype(np.intp)
-        chunks = np.argsort(nodes, kind="stable")
-        first_chunks = np.searchsorted(nodes[chunks], np.arange(bits.tree.n_nodes + 1))
-        feature_of_chunk = np.repeat(np.arange(bits.n_features), bits.counts)
-        return cls(bits, feature_of_chunk, _starts(bits.lengths), chunks, first_chunks)
-
-    def put_into(self, state: Float32Array, node: int, features: NDArray[np.int32]) -> None:
-        """Start the state of a node with the weights and curvatures that its features had, and with its bias."""
-        row_of = np.full(self.bits.n_features + 1, -1, dtype=np.intp)
-        row_of[features] = np.arange(len(features))
-        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
-        chunks = chunks[row_of[self.feature_of_chunk[chunks]] >= 0]
-        lengths = self.bits.lengths[chunks].astype(np.intp)
-        own = _within_runs(self.starts[chunks], lengths)
-        rows, children = (
-            np.repeat(row_of[self.feature_of_chunk[chunks]], lengths),
-            self.bits.children[own].astype(np.intp),
-        )
-        state[rows, 0, children] = self.bits.values[own]
-        if self.bits.curvatures is not None:
-            state[rows, 1, children] = self.bits.curvatures[own]
-        if row_of[-1] >= 0:
-            first_bits = self.bits.tree.first_bits
-            state[row_of[-1], 0] = self.bits.bias[first_bits[node] : first_bits[node + 1]]
-
-    def left_over(self, node: int, features: NDArray[np.int32]) -> LearnedNode:
-        """The weights of other features of a node."""
-        is_new = np.zeros(self.bits.n_features + 1, dtype=bool)
-        is_new[features] = True
-        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
-        chunks = chunks[~is_new[self.feature_of_chunk[chunks]]]
-        lengths = self.bits.lengths[chunks].astype(np.int64)
-        own = _within_runs(self.starts[chunks], lengths)
-        bits = self.bits
-        curvatures = np.ones(len(own), np.float32) if bits.curvatures is None else bits.curvatures[own]
-        of_chunks = self.feature_of_chunk[chunks].astype(np.int32), lengths
-        return LearnedNode(*of_chunks, bits.children[own].astype(np.int32), bits.values[own], curvatures)
-
-
 def _gathered(
     samples: TreeSamples, found: dict[int, LearnedNode], *, has_bias: bool, n_threads: int | None, learns_on: bool
 ) -> TreeBits:
@@ -276,7 +317,7 @@ def _gathered(
     start_of_chunk = np.empty(len(order), dtype=np.int64)
     start_of_chunk[order] = ends
     del order, ends
-    narrow = np.min_scalar_type(max((samples.n_children(node) for node in nodes), default=1) - 1)
+    narrow = np.min_scalar_type(max(np.diff(tree.first_bits)[nodes], default=1) - 1)
     children, weights = np.empty(n_weights, dtype=narrow), np.empty(n_weights, dtype=np.float32)
     curvatures = np.empty(n_weights, dtype=np.float32) if learns_on else None
     n_chunks = 0
@@ -300,13 +341,3 @@ def _gathered(
         curvatures = None if curvatures is None else curvatures[:n_kept]
     counts = np.bincount(features, minlength=n_features)
     return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads)
-
-
-def _within_runs(starts: NDArray[Any], lengths: NDArray[Any]) -> IntArray:
-    """The positions of runs that begin somewhere and are so long, one after the other."""
-    before = np.cumsum(lengths, dtype=np.intp) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-
-
-def _starts(lengths: NDArray[Any]) -> IntArray:
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.intp)])

@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
-from codekin.coding import FloatArray, IntArray
-from codekin.model import Model
-from codekin.model.probabilities import top_k_probabilities
-from codekin.progress import tell
+from codekin.code import FloatArray, IntArray
+from codekin.model.model import NUMBERS_AT_ONCE, Model
+from codekin.progress import report
+from codekin.samples import rows_at
 
 FIRST_LIST, GROWTH = 16, 4
 """How many classes are listed at first, and how many times more if that was too few."""
-SAMPLES_PER_BLOCK = 1024
+LISTED_PER_BLOCK = 1024
+"""Of codes that list classes one by one; of others, as many as have few enough numbers in all."""
 ENTRIES_AT_ONCE = 1 << 22
 """How many listed classes are held at once."""
 SLACK = 1e-9
@@ -73,34 +75,35 @@ def as_scores(log_probabilities: FloatArray) -> NDArray[np.float32]:
     return np.asarray(-log_probabilities, dtype=np.float32)
 
 
-def likely_classes(model: Model, X: Any, largest: np.float32, temperature: float) -> Iterator[IntArray]:
+def likely_classes(model: Model, X: Any, largest: np.float32) -> Iterator[IntArray]:
     """For each sample the classes with scores up to the largest, best first, and at least the best one.
 
-    For models on a trellis or a tree. Lists of the best classes grow until they hold all such classes; there is never
-    a number for each class.
+    Lists of the best classes grow until they hold all such classes; on a trellis or a tree there is never a number for
+    each class.
     """
-    ranking = model.ranking
+    ranking, decoder, n_samples = model.ranking, model.probability_decoders[0], _num_samples(X)
     # Classes behind the candidates may be more probable than the last of these.
-    first = FIRST_LIST
+    first = decoder.n_listed(FIRST_LIST)
     if ranking is not None:
-        first += ranking.n_candidates * len(model.members) + ranking.n_indexed
-    for start in range(0, X.shape[0], SAMPLES_PER_BLOCK):
-        tell("listing probable classes", start, X.shape[0], unit="samples")
-        block = X[start : start + SAMPLES_PER_BLOCK]
+        first += ranking.n_candidates * len(model.codes) + ranking.n_indexed
+    at_once = max(NUMBERS_AT_ONCE // decoder.n_listed(LISTED_PER_BLOCK), 1)
+    for start in range(0, n_samples, at_once):
+        report("listing probable classes", start, n_samples, unit="samples")
+        block = rows_at(X, np.arange(start, min(start + at_once, n_samples)))
         found: dict[int, IntArray] = {}
-        waiting, k = np.arange(block.shape[0]), min(first, model.n_classes)
+        waiting, k = np.arange(_num_samples(block)), min(first, model.n_classes)
         while len(waiting):
             step = max(ENTRIES_AT_ONCE // k, 1)
             later = []
             for at in range(0, len(waiting), step):
                 rows = waiting[at : at + step]
-                classes, probabilities = top_k_probabilities(model, block[rows], k, temperature)
-                with np.errstate(divide="ignore"):
-                    is_in = (as_scores(np.log(probabilities)) <= largest) & (classes >= 0)
+                some = block if len(rows) == _num_samples(block) else rows_at(block, rows)
+                classes, logs = model.top_k_proba(some, k, is_log=True)
+                is_in = (as_scores(logs) <= largest) & (classes >= 0)
                 is_whole = ~is_in[:, -1] | (k == model.n_classes)
                 is_in[:, 0] = True
                 for i in np.flatnonzero(is_whole).tolist():
                     found[int(rows[i])] = classes[i, is_in[i]]
                 later.append(rows[~is_whole])
             waiting, k = np.concatenate(later), min(GROWTH * k, model.n_classes)
-        yield from (found[row] for row in range(block.shape[0]))
+        yield from (found[row] for row in range(_num_samples(block)))

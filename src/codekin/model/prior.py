@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from codekin._system.arrays import as_narrow
-from codekin._system.stored_rows import StoredRows
-from codekin.coding import FloatArray, IntArray
+from codekin._system.rows import Row, StoredRows
+from codekin.code import FloatArray, IntArray
+from codekin.decoding.decoder import SingleBest
 from codekin.samples import Samples
 
 
@@ -26,7 +27,8 @@ class ClassPrior:
     def of(cls, samples: Samples, n_classes: int) -> ClassPrior | None:
         """The frequencies of the classes in sparse samples; None for dense ones.
 
-        Samples without features count besides, each as much as ``1 / n_classes`` of all samples together.
+        Samples without features get extra weight: each counts as much as all samples together, divided by
+        ``n_classes``.
         """
         lengths = _row_lengths(samples.X)
         if lengths is None:
@@ -63,6 +65,17 @@ class ClassPrior:
         """The samples without features."""
         lengths = _row_lengths(X)
         return np.zeros(0, np.intp) if lengths is None else np.flatnonzero(lengths == 0)
+
+    def single(self, best: SingleBest) -> SingleBest:
+        """What lists the best classes of one row, with the most frequent ones for a row without features."""
+
+        @wraps(best)
+        def best_or_frequent(row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+            if len(row.indices) or isinstance(row.given, np.ndarray):
+                return best(row, k, has_losses=has_losses)
+            return self.order[:k], self.losses[self.order[:k]]
+
+        return best_or_frequent
 
     def put_best(self, X: Any, classes: IntArray, numbers: FloatArray, of_classes: FloatArray) -> None:
         """Replace the best classes of samples without features, and their losses or probabilities."""

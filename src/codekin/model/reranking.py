@@ -1,25 +1,37 @@
-"""The final ranking of a code's candidates, and how its weight is chosen on held-out samples."""
+"""The last step of a prediction: the best classes of one or several codes and of an index, rescored.
+
+Codes are on one trellis with different orders of the classes, or on trees; their losses are added. The candidates are
+the union of the codes' best classes and those of an index of the class vectors, if there is one. Each gets its exact
+sum over the codes, plus the dot product with its class vector if there are any. What is the same for all codes is here;
+:mod:`codekin.model.paths` and :mod:`codekin.model.leaves` rank them.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax, logsumexp
 
-from codekin.coding import FloatArray, IntArray
-from codekin.model.class_index import ClassIndex, index_entries
-from codekin.model.class_vectors import ClassVectors
+from codekin._system.parallel import available_threads
+from codekin.code import Code, FloatArray, IntArray
+from codekin.decoding.decoder import SingleBest
+from codekin.decoding.minimum_loss import set_apart
+from codekin.model.class_vectors import ClassIndex, ClassVectors, index_entries
 
 CANDIDATE_SOURCES = ("code", "index", "both")
 """What lists candidates: the best paths of the codes, an index of the class vectors, or both."""
 CandidateSource = Literal["code", "index", "both"]
-TOLERANCE = 0.002
-"""Fewer candidates are preferred at this loss of accuracy, a fifth of a point: they determine the time."""
-N_WEIGHTS = 60
-SAMPLES_PER_BLOCK = 1_024
+CANDIDATES_PER_BLOCK = 512
+BLOCKS_AT_ONCE = 4
+"""How many blocks of samples are ranked before the next margins are computed, or two for each thread."""
+NUMBERS_OF_INDEX = (20, 50)
+"""The numbers of candidates of an index that a fit tries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +51,11 @@ class Reranking:
         The weight of the dot products relative to the decoding losses.
     temperature : float, default=1.0
         Divides the losses before the candidates' total probability is redistributed.
-    reach : float, default=inf
-        On trees, classes whose loss is larger than the smallest of their code by more than this are no candidates: they
-        would not become the best, and need not be looked for.
+    max_loss_gap : float, default=inf
+        On trees, classes whose loss exceeds the smallest one of their code by more than this are not candidates: they
+        would not become the best, and the search can skip them.
     n_indexed : int, default=0
-        How many classes an index of the vectors contributes, whatever their losses.
+        How many classes an index of the vectors contributes, regardless of their losses.
     n_entries : int, default=0
         How many entries of each vector the index has.
     """
@@ -52,14 +64,16 @@ class Reranking:
     vectors: ClassVectors | None = None
     weight: float = 0.0
     temperature: float = 1.0
-    reach: float = np.inf
+    max_loss_gap: float = np.inf
     n_indexed: int = 0
     n_entries: int = 0
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if not self.reach > 0:
-            raise ValueError(f"The 'reach' of a re-ranking must be greater than 0. Got {self.reach} instead.")
+        if not self.max_loss_gap > 0:
+            raise ValueError(
+                f"The 'max_loss_gap' of a re-ranking must be greater than 0. Got {self.max_loss_gap} instead."
+            )
         if self.n_candidates < 1:
             raise ValueError(f"The 'n_candidates' of a re-ranking must be at least 1. Got {self.n_candidates} instead.")
         if not (np.isfinite(self.weight) and self.weight >= 0):
@@ -81,9 +95,14 @@ class Reranking:
         return cls(n if source == "both" else 1, vectors, n_indexed=n, n_entries=n_entries)
 
     def with_vectors(self, vectors: ClassVectors | None) -> Self:
-        """The same ranking by other vectors, perhaps of more classes: an index has as many entries as suit these."""
+        """The same ranking by other vectors, perhaps of more classes; the size of an index is adapted."""
         n_entries = index_entries(vectors.n_classes) if vectors is not None and self.n_indexed else 0
         return replace(self, vectors=vectors, n_entries=n_entries)
+
+    def shared_out(self, of_code: FloatArray, losses: FloatArray) -> FloatArray:
+        """Redistribute the total probability of the candidates by their final losses; all numbers are logarithms."""
+        whole = logsumexp(of_code, axis=1, keepdims=True)
+        return np.asarray(whole + log_softmax(-losses / self.temperature, axis=1))
 
     @property
     def source(self) -> CandidateSource:
@@ -103,49 +122,145 @@ class Reranking:
         return self.index.best(X, min(self.n_indexed, self.index.n_classes), n_threads)
 
 
-def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_]) -> tuple[float, float]:
-    """The weight with which the true class most often has the smallest ``loss - weight * score``, and how often.
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The ranked candidates of some samples.
 
-    For each sample the weights with which its class comes first are an interval, so that all weights are tried at once:
-    60 in a geometric series, compared by the mean over their neighbours to reduce noise. Arrays have the shape
-    (n_samples, n_candidates); infinite losses mean missing candidates.
-
-    >>> losses = np.array([[1.0, 1.5], [2.0, 2.1]])
-    >>> scores = np.array([[0.0, 1.0], [0.3, 0.1]])
-    >>> weight, accuracy = best_weight(losses, scores, np.array([[False, True], [True, False]]))
-    >>> weight > 0.5, accuracy
-    (True, 1.0)
+    Parameters
+    ----------
+    classes : array of shape (n_samples, n)
+        Best first; -1 if there are fewer.
+    losses : array of shape (n_samples, n)
+        Their final losses, up to a constant per sample; infinite if there are fewer.
+    scores : array of shape (n_samples, n)
+        Their dot products with the sample.
+    is_certified : array of shape (n_samples,), bool
+        Whether no class outside the candidates can have a smaller sum of decoding losses than the best of them.
     """
-    n_samples = len(losses)
-    has_true = np.flatnonzero(is_true.any(axis=1))
-    if len(has_true) == 0:
-        return 0.0, 0.0
-    blocks = [has_true[start : start + SAMPLES_PER_BLOCK] for start in range(0, len(has_true), SAMPLES_PER_BLOCK)]
-    found = [_winning_weights(losses[block], scores[block], is_true[block]) for block in blocks]
-    low, high, is_first = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    is_winnable = low < high
-    low, high = np.sort(low[is_winnable]), np.sort(high[is_winnable])
-    without = float(is_first.sum() / n_samples)
-    if not (low > 0).any():
-        return 0.0, without
-    smallest, largest = np.quantile(low[low > 0], [0.01, 0.99])
-    weights = np.geomspace(max(smallest, largest * 1e-6), 2 * largest, N_WEIGHTS)
-    shares = (np.searchsorted(low, weights, side="left") - np.searchsorted(high, weights, side="right")) / n_samples
-    around = np.convolve(np.pad(shares, 1, mode="edge"), np.ones(3) / 3, mode="valid")
-    best = int(around.argmax())
-    return (float(weights[best]), float(shares[best])) if shares[best] > without else (0.0, without)
+
+    classes: IntArray
+    losses: FloatArray
+    scores: FloatArray
+    is_certified: NDArray[np.bool_]
 
 
-def _winning_weights(
-    losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_]
-) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Between which weights the true class of each sample comes first, and whether it does without any."""
-    behind = losses[is_true][:, None] - losses
-    gain = scores[is_true][:, None] - scores
-    with np.errstate(divide="ignore", invalid="ignore"):
-        crossing = behind / gain
-    low = np.where(gain > 0, crossing, -np.inf).max(axis=1)
-    high = np.where(gain < 0, crossing, np.inf).min(axis=1)
-    # If the scores are equal no weight helps; the class itself and missing candidates never come first.
-    high[((gain == 0) & (behind > 0)).any(axis=1)] = -np.inf
-    return low, high, losses.argmin(axis=1) == is_true.argmax(axis=1)
+@dataclass(frozen=True, eq=False)
+class RankedCodes(ABC):
+    """Codes whose best classes are ranked together. Margins are a tuple with those of each code."""
+
+    codes: tuple[Code, ...]
+    decoders: tuple[Any, ...]
+    n_threads: int | None = None
+    has_one_graph: ClassVar[bool] = False
+    """Whether all codes must have the same graph."""
+
+    @abstractmethod
+    def single(self, bits: Sequence[Any], ranking: Reranking, otherwise: SingleBest) -> SingleBest:
+        """What lists the best classes of one row by kernels, or ``otherwise`` where that is as fast."""
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return self.codes[0].n_classes
+
+    def top_k(self, X: Any, margins: Any, k: int, ranking: Reranking) -> tuple[IntArray, FloatArray]:
+        """The k class indices with the smallest final losses, and those losses, smallest first."""
+        best = self._ranked(X, margins, k, max(k, self._n_listed(ranking)), ranking)
+        return best.classes, best.losses + self.constant_losses(margins)
+
+    def class_losses(self, X: Any, margins: Any, ranking: Reranking) -> FloatArray:
+        """The final loss of every class; only for few classes."""
+        losses = sum(decoder.class_losses(part) for decoder, part in zip(self.decoders, margins, strict=True))
+        best = self.rescored(X, margins, ranking)
+        rows, places = np.nonzero(best.classes >= 0)
+        found = rows, best.classes[rows, places]
+        of_others: FloatArray = np.array(losses)
+        of_others[found] = np.inf
+        final = best.losses + self.constant_losses(margins)
+        worst = np.where(best.classes >= 0, final, -np.inf).max(axis=1)
+        following = of_others.min(axis=1)
+        raised = np.where(np.isfinite(following), np.maximum(worst - following, 0), 0)
+        of_others = np.maximum(of_others + raised[:, None], worst[:, None])
+        of_others[found] = final[rows, places]
+        set_apart(of_others, best.classes[:, 0])
+        return of_others
+
+    def candidates(self, X: Any, margins: Any, n: int | None, ranking: Reranking) -> Candidates:
+        """The best ``n`` candidates of each sample, or all."""
+        return self._ranked(
+            X, margins, self._n_candidates(ranking) if n is None else n, self._n_listed(ranking), ranking
+        )
+
+    def rescored(self, X: Any, margins: Any, ranking: Reranking) -> Candidates:
+        """The candidates that were rescored, ranked; -1 behind them."""
+        return self.candidates(X, margins, None, ranking)
+
+    def final_losses(self, X: Any, margins: Any, class_index: IntArray, ranking: Reranking) -> FloatArray:
+        """The losses of classes that were rescored, one per sample, and NaN for others."""
+        best, losses = self.rescored(X, margins, ranking), np.full(len(class_index), np.nan)
+        found, place = np.nonzero(best.classes == class_index[:, None])
+        losses[found] = best.losses[found, place] + self.constant_losses(margins)[found, 0]
+        return losses
+
+    def constant_losses(self, margins: Any) -> FloatArray:
+        """The part of the loss that is the same for all classes of a sample, (n_samples, 1)."""
+        return np.zeros((len(margins[0]), 1))
+
+    def _n_listed(self, ranking: Reranking) -> int:
+        """How many of its best classes each code contributes."""
+        return min(ranking.n_candidates, self.n_classes)
+
+    def _n_candidates(self, ranking: Reranking) -> int:
+        """How many candidates there are at most."""
+        return min(self._n_listed(ranking) * len(self.codes) + ranking.n_indexed, self.n_classes)
+
+    @abstractmethod
+    def _ranked(self, X: Any, margins: Any, n_out: int, n_listed: int, ranking: Reranking) -> Candidates:
+        """The best ``n_out`` of the candidates; each code lists ``n_listed`` of them."""
+
+
+def listed_in_blocks(listed: Callable[[Any], Candidates], X: Any, n_threads: int | None) -> Candidates:
+    """The candidates of all samples, listed for some at a time: their margins on all bits take far more memory."""
+    n_samples = X.shape[0]
+    at_once = CANDIDATES_PER_BLOCK * max(BLOCKS_AT_ONCE, 2 * (n_threads or available_threads()))
+    if n_samples <= at_once:
+        return listed(X)
+    every: list[NDArray[Any]] = []
+    for start in range(0, n_samples, at_once):
+        found = listed(X[start : start + at_once])
+        arrays = (found.classes, found.losses, found.scores, found.is_certified)
+        every = every or [np.empty((n_samples, *array.shape[1:]), dtype=array.dtype) for array in arrays]
+        for whole, array in zip(every, arrays, strict=True):
+            whole[start : start + len(array)] = array
+    return Candidates(*every)
+
+
+def with_candidates(
+    logs: FloatArray, classes: IntArray | None, candidates: IntArray, own_logs: FloatArray, n_classes: int
+) -> FloatArray:
+    """The numbers of some classes of each sample, replaced by those of candidates wherever these are among them.
+
+    ``classes`` is None for all classes in their order; the numbers are then replaced in place.
+    """
+    if classes is None:
+        rows, places = np.nonzero(candidates >= 0)
+        logs[rows, candidates[rows, places]] = own_logs[rows, places]
+        return logs
+    first = np.arange(len(classes))[:, None] * n_classes
+    is_listed = candidates >= 0
+    keys, own = (first + candidates)[is_listed], own_logs[is_listed]
+    order = np.argsort(keys)
+    keys, own, asked = keys[order], own[order], first + classes
+    place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+    return np.where((keys[place] == asked) & (classes >= 0), own[place], logs)
+
+
+def kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int]:
+    """The vectors as the kernel takes them, by class and by feature, a bound on their scores, and their length."""
+    if vectors is None:
+        empty, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+        steps = empty.astype(np.int8)
+        by_feature = empty, empty.astype(np.int32), steps, steps
+        return (empty, empty.astype(np.uint16), steps, nothing), by_feature, (nothing, nothing, 0.0), 0
+    own = vectors.indptr, vectors.features, vectors.steps, vectors.scales
+    return own, vectors.by_feature, vectors.reach, vectors.n_features

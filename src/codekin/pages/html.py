@@ -1,19 +1,127 @@
-"""Render the content of a page as a single HTML file that needs no other file and no network."""
+"""Report pages: their content, and how it becomes a single HTML file that needs no other file and no network."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import math
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
-from codekin._system.disk import folder_for
-from codekin._system.files import whole_file
-from codekin.pages.content import Beside, Block, Cell, Column, Command, Page, Paragraph, Picture, Section, Table
-from codekin.pages.filling import asset, filled
+from codekin._system.files import folder_for, whole_file
 
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
+POLICY = "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'"
+"""A browser runs and loads nothing but what the template of a page holds."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Running text. Backquotes mark code; `[text](file)` links to a file, relative to the page."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that a reader can copy."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure from a file.
+
+    ``path``: an SVG, PNG or JPEG file, which is embedded in the page. ``description``: what it shows, for readers who
+    cannot see it. ``caption``: what to look for, shown below the figure. Backquotes mark code.
+    """
+
+    path: Path
+    description: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table cell whose text differs from the value it is sorted by.
+
+    ``text``: what is shown. ``value``: the sort key; the text by default. ``is_strong``: whether to print it bold, for
+    example as the best of its row.
+    """
+
+    text: str
+    value: float | str | None = None
+    is_strong: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    ``title``: its heading, with the unit if there is one. ``format``: how numbers are shown, as in
+    ``format(value, ".1f")``.
+    """
+
+    title: str
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that a reader can sort by any column.
+
+    ``columns``: from left to right; the first one names the row. ``rows``: one entry per column; None is an empty cell
+    and is sorted last. ``caption``: what the table says, shown above it. Backquotes mark code.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell | str | float | None]]
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        """Check that every row has a cell for every column."""
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(f"Row {number} of the table has {len(row)} cells for {len(self.columns)} columns.")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Blocks side by side if there is room, below each other on a phone."""
+
+    blocks: Sequence[Paragraph | Command | Picture | Table]
+
+
+Block = Paragraph | Command | Picture | Table | Beside
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and the blocks below it."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A report.
+
+    ``title``: the heading of the page and of its browser tab. ``lead``: the summary in one paragraph; backquotes mark
+    code. ``footer``: what is needed to reproduce it: versions, seeds, times. ``opening``: a picture above everything
+    but the lead.
+    """
+
+    title: str
+    lead: str
+    sections: Sequence[Section]
+    footer: str = ""
+    opening: Picture | None = None
 
 
 def write_page(page: Page, path: str | Path) -> Path:
@@ -128,3 +236,25 @@ def _as_cell(content: Cell | str | float | None, column: Column) -> Cell:
 def _inline(text: str) -> str:
     with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
     return re.sub(r"\[([^\]]+)\]\(([\w./-]+)\)", r'<a href="\2">\1</a>', with_code)
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """The template with its places, ``@@name@@``, filled in; ``@@policy@@`` by a Content-Security-Policy.
+
+    Only the scripts and styles of the template itself are used, by their hashes: one that is smuggled into a value does
+    not run, and neither does a handler in an attribute. Nothing is loaded from anywhere.
+    """
+
+    def fill(text: str) -> str:
+        return re.sub(r"@@(\w+)@@", lambda place: values[place[1]], text)
+
+    hashes: dict[str, list[str]] = {"script": [], "style": []}
+    for kind, content in re.findall(r"<(script|style)>(.*?)</\1>", template, re.DOTALL):
+        digest = base64.b64encode(hashlib.sha256(fill(content).encode("utf-8")).digest()).decode()
+        hashes[kind].append(f"'sha256-{digest}'")
+    return fill(template.replace("@@policy@@", POLICY.format(*map(" ".join, hashes.values()))))
+
+
+def asset(package: str, name: str) -> str:
+    """The text of a file in a package."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")

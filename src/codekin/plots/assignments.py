@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
-from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.coding.geometry import codeword_distances
+from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.code.codebook import kind_of_matrix
+from codekin.code.geometry import codeword_distances
 from codekin.plots.style import (
     COLUMN_WIDTH,
     INK,
@@ -24,12 +25,17 @@ from codekin.plots.style import (
     POLICY_COLOURS,
     bit_colours,
     figure_style,
+    inches_of,
     matrix_height,
+    name_rows,
+    new_figure,
     new_panels,
+    number_columns,
+    settle,
+    shortened,
     symbol_colours,
     without_frame,
 )
-from codekin.plots.ticks import inches_of, name_rows, number_columns, settle, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +50,10 @@ LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 SMALLEST_LETTERS = 5.0
 """In points; smaller ones are left out."""
+
+HEADINGS = {"random": "codewords left to chance", "preserving": "similar classes,\nsimilar codewords"}
+SIZE_OF_IDEA = 6.0, 3.7
+"""Wider than a column: it opens a page. Letters of 11 points are still readable on a phone."""
 
 TALLEST = 14.0
 """In inches; more rows of panels get lower panels, not a taller figure."""
@@ -146,7 +156,7 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
     figure, panels = new_panels(n_panels, n_columns, height, tallest=TALLEST, sharey=True)
     for axes, name in zip(panels.ravel(), views.coding_matrices, strict=False):
         write_titles(axes, name, f"{views.n_changes[name]} changes down the columns")
-    handles = bit_patches(np.concatenate([matrix.ravel() for matrix in views.coding_matrices.values()]))
+    handles = BitEntries().patches(np.concatenate([matrix.ravel() for matrix in views.coding_matrices.values()]))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1, handleheight=1)
     settle(figure)
     for axes, (name, matrix) in zip(panels.ravel(), views.coding_matrices.items(), strict=False):
@@ -155,6 +165,35 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
         row[0].set_ylabel(f"{class_label} (neighbours are alike)" if n_classes > 6 else class_label)
         name_rows(row[0], views.class_names)
     panels[0, 0].set_ylim(n_classes, 0)
+    return figure
+
+
+@figure_style()
+def draw_idea(views: AssignmentViews, accuracies: Mapping[str, float], *, class_label: str = "class") -> Figure:
+    """The picture that explains codekin: coding matrices, with the accuracy of each in large digits.
+
+    The policies are those of ``HEADINGS``; accuracies are in percent, by policy.
+    """
+    figure = new_figure(SIZE_OF_IDEA[1])
+    figure.set_size_inches(*SIZE_OF_IDEA)
+    figure.set_layout_engine("constrained", w_pad=0.1, wspace=0.1)
+    panels = figure.subplots(1, len(HEADINGS))
+    above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
+    for axes, (policy, heading) in zip(panels, HEADINGS.items(), strict=True):
+        axes.set_title("\n\n\n", size=12)  # reserves the space
+        accuracy = f"{accuracies[policy]:.1f} % right"
+        axes.annotate(heading, (0, 1), (0, 32), size=11.5, va="bottom", **above)
+        axes.annotate(accuracy, (0, 1), (0, 7), size=19, weight="bold", color=POLICY_COLOURS[policy], **above)
+        axes.set_xlabel(f"{views.coding_matrices[policy].shape[1]} yes-or-no questions", size=11)
+        axes.set_yticks([0.5], ["0"], size=11)
+    panels[0].set_ylabel(f"{class_label} (neighbours are alike)", size=11)
+    settle(figure)
+    for axes, policy in zip(panels, HEADINGS, strict=True):
+        matrix = views.coding_matrices[policy]
+        draw_matrix(axes, matrix, views.bits[policy])
+        axes.set_ylim(len(matrix), 0)
+        axes.set_xticks([])
+        axes.set_yticks([row + 0.5 for row in range(len(matrix))], views.class_names, size=11)
     return figure
 
 
@@ -167,7 +206,7 @@ def write_titles(axes: Axes, title: str, subtitle: str, column: str = "bit") -> 
     axes.set_xlabel(column)
 
 
-def draw_matrix(axes: Axes, matrix: CodingMatrix, bits: IntArray, n_symbols: int = 2) -> None:
+def draw_matrix(axes: Axes, matrix: CodingMatrix, bits: IntArray, entries: BitEntries | None = None) -> None:
     """Draw a coding matrix with the numbers of its columns. The layout of the figure must be settled."""
     width, height = inches_of(axes)
     cell = 72 * min(width / matrix.shape[1], height / matrix.shape[0])
@@ -175,39 +214,99 @@ def draw_matrix(axes: Axes, matrix: CodingMatrix, bits: IntArray, n_symbols: int
     lines: dict[str, Any] = {"rasterized": True}
     if cell > 3:
         lines = {"edgecolors": "white", "linewidth": min(1.2, 0.1 * cell)}
-    if n_symbols == 2:
-        axes.pcolormesh(matrix, cmap=bit_colours(), vmin=-1, vmax=1, **lines)
-    else:
-        axes.pcolormesh(matrix, cmap=symbol_colours(n_symbols), vmin=-1.5, vmax=n_symbols - 0.5, **lines)
-        _write_symbols(axes, matrix, n_symbols, size=min(8.5, 0.8 * cell))
+    (entries or BitEntries()).draw(axes, matrix, cell, lines)
     number_columns(axes, bits.tolist())
     without_frame(axes)
 
 
-def _write_symbols(axes: Axes, matrix: CodingMatrix, n_symbols: int, *, size: float) -> None:
-    """Write the symbols into their cells if there is room for readable letters."""
-    if size < SMALLEST_LETTERS:
-        return
-    colours = symbol_colours(n_symbols)
-    for row, column in np.argwhere(matrix >= 0):
-        symbol = int(matrix[row, column])
-        is_dark = np.dot(colours(symbol + 1)[:3], LUMINANCE) < 0.45
-        place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "size": size, "gid": KEEPS_COLOUR}
-        axes.text(column + 0.5, row + 0.5, str(symbol), color="white" if is_dark else INK, **place)
+class BitEntries:
+    """What the entries of a coding matrix look like, and what they mean: -1 and +1, and 0 for classes not used.
+
+    ``n_symbols`` is for other kinds.
+    """
+
+    unit = "bit"
+
+    def __init__(self, n_symbols: int = 2) -> None:
+        self.n_symbols = n_symbols
+
+    def draw(self, axes: Axes, matrix: CodingMatrix, cell: float, lines: dict[str, Any]) -> None:  # noqa: ARG002
+        """Draw the cells, which have a size in points, with these lines between them."""
+        axes.pcolormesh(matrix, cmap=bit_colours(), vmin=-1, vmax=1, **lines)
+
+    def patches(self, matrix: CodingMatrix) -> list[Patch]:
+        """Legend entries for what occurs."""
+        from matplotlib.patches import Patch
+
+        colours, texts = bit_colours(), {1: "+1", 0: "0 (class not used)", -1: "−1"}
+        occurring = {int(bit) for bit in np.unique(matrix)}
+        return [Patch(color=colours((bit + 1) / 2), label=text) for bit, text in texts.items() if bit in occurring]
+
+    def begun(self, matrix: CodingMatrix) -> CodingMatrix:
+        """The same classifier with columns that start with +1."""
+        first = matrix[(matrix != 0).argmax(axis=0), np.arange(matrix.shape[1])]
+        return np.where(first < 0, -matrix, matrix)
+
+    def errors(self, margins: Margins, codewords: CodingMatrix) -> FloatArray:
+        """For each column, the share of wrong answers among samples with these codewords, if they are used."""
+        return _shares(codewords * margins <= 0, codewords != 0)
 
 
-def bit_patches(bits: CodingMatrix, n_symbols: int = 2) -> list[Patch]:
-    """Legend entries for the bits that occur; with more symbols, for the first, the last and "not used"."""
-    from matplotlib.patches import Patch
+class SymbolEntries(BitEntries):
+    """The symbols from 0 to ``n_symbols - 1``, and -1 for classes not used."""
 
-    if n_symbols > 2:
-        of_symbols, last = symbol_colours(n_symbols), int(bits.max())
-        shown = {0: "symbol 0", last: f"symbol {last}", **({-1: "class not used"} if (bits < 0).any() else {})}
-        return [Patch(color=of_symbols(symbol + 1), label=text) for symbol, text in shown.items()]
-    colours = bit_colours()
-    texts = {1: "+1", 0: "0 (class not used)", -1: "−1"}
-    occurring = {int(bit) for bit in np.unique(bits)}
-    return [Patch(color=colours((bit + 1) / 2), label=text) for bit, text in texts.items() if bit in occurring]
+    unit = "column"
+
+    def draw(self, axes: Axes, matrix: CodingMatrix, cell: float, lines: dict[str, Any]) -> None:
+        """Draw the cells, with the symbols in them if there is room for readable letters."""
+        colours, size = symbol_colours(self.n_symbols), min(8.5, 0.8 * cell)
+        axes.pcolormesh(matrix, cmap=colours, vmin=-1.5, vmax=self.n_symbols - 0.5, **lines)
+        for row, column in np.argwhere(matrix >= 0) if size >= SMALLEST_LETTERS else ():
+            symbol = int(matrix[row, column])
+            is_dark = np.dot(colours(symbol + 1)[:3], LUMINANCE) < 0.45
+            place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "size": size, "gid": KEEPS_COLOUR}
+            axes.text(column + 0.5, row + 0.5, str(symbol), color="white" if is_dark else INK, **place)
+
+    def patches(self, matrix: CodingMatrix) -> list[Patch]:
+        """Legend entries for the first and the last symbol, and for classes not used, if there are any."""
+        from matplotlib.patches import Patch
+
+        colours, last = symbol_colours(self.n_symbols), int(matrix.max())
+        shown = {0: "symbol 0", last: f"symbol {last}", **({-1: "class not used"} if (matrix < 0).any() else {})}
+        return [Patch(color=colours(symbol + 1), label=text) for symbol, text in shown.items()]
+
+    def begun(self, matrix: CodingMatrix) -> CodingMatrix:
+        """The same classifier with the symbols of each column numbered as they first occur; -1 stays."""
+        columns = []
+        for column in matrix.T:
+            number = {symbol: i for i, symbol in enumerate(dict.fromkeys(column[column >= 0].tolist()))} | {-1: -1}
+            columns.append([number[symbol] for symbol in column.tolist()])
+        return np.array(columns, dtype=matrix.dtype).T
+
+    def errors(self, margins: Margins, codewords: CodingMatrix) -> FloatArray:
+        """The same; the answer is the symbol with the largest margin."""
+        said = margins.reshape(*codewords.shape, self.n_symbols).argmax(axis=2)
+        return _shares(said != codewords, codewords >= 0)
+
+
+def _shares(wrong: NDArray[np.bool_], used: NDArray[np.bool_]) -> FloatArray:
+    return np.asarray((wrong & used).sum(axis=0) / np.maximum(used.sum(axis=0), 1))
+
+
+ENTRIES: dict[str, type[BitEntries] | str] = {
+    "signs": BitEntries,
+    "symbols": SymbolEntries,
+    "targets": "Codewords of signs or symbols can be drawn.",
+    "trellis": BitEntries,
+    "tree": BitEntries,
+}
+"""Maps the kind of a codebook to what its entries look like."""
+
+
+def entries_of(n_symbols: int) -> BitEntries:
+    """The entries of a matrix of this many symbols."""
+    made: Any = ENTRIES[kind_of_matrix(n_symbols=n_symbols)]
+    return cast("BitEntries", made(n_symbols))
 
 
 @figure_style()
@@ -283,20 +382,10 @@ def _n_columns(n_panels: int, inches: float) -> int:
     return min(n_panels, max(1, int((COLUMN_WIDTH - 0.6) / inches)))
 
 
-def readable_columns(matrix: CodingMatrix, n_symbols: int = 2) -> tuple[CodingMatrix, IntArray]:
-    """Columns that start with +1, or number symbols as they first occur, sorted by their changes; and their places."""
-    if n_symbols > 2:
-        begun = np.column_stack([_renumbered(column) for column in matrix.T])
-    else:
-        first = matrix[(matrix != 0).argmax(axis=0), np.arange(matrix.shape[1])]
-        begun = np.where(first < 0, -matrix, matrix)
+def readable_columns(matrix: CodingMatrix, entries: BitEntries | None = None) -> tuple[CodingMatrix, IntArray]:
+    """Columns that start alike, sorted by their number of changes, and their places."""
+    begun = (entries or BitEntries()).begun(matrix)
     n_changes = (begun[1:] != begun[:-1]).sum(axis=0)
     first_change = (begun != begun[:1]).argmax(axis=0)
     order = np.lexsort((first_change, n_changes))
     return np.asarray(begun[:, order], dtype=matrix.dtype), order
-
-
-def _renumbered(column: CodingMatrix) -> CodingMatrix:
-    """The symbols of a column, numbered in the order of their first occurrence; -1 stays."""
-    number = {int(symbol): i for i, symbol in enumerate(dict.fromkeys(column[column >= 0].tolist()))} | {-1: -1}
-    return np.array([number[int(symbol)] for symbol in column], dtype=column.dtype)

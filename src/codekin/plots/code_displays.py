@@ -1,41 +1,109 @@
 """Displays of the code of a fitted classifier, like those of scikit-learn.
 
-``CodingMatrixDisplay.from_estimator(classifier)`` computes the numbers and draws them.
+``CodingMatrixDisplay.from_estimator(classifier)`` computes the numbers and draws them. A display holds its numbers;
+``plot`` draws them into given axes or a new figure, and stores these as ``ax_`` and ``figure_``. Figures are created
+with pyplot, so notebooks and ``plt.show()`` show them.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin._system.wording import counted
+from codekin._system.messages import counted
 from codekin.classes import ClassDistances, ClassTree
-from codekin.coding import CodingMatrix, FloatArray
-from codekin.coding.geometry import codeword_distances
+from codekin.code import Code, CodingMatrix, FloatArray, entry_for
+from codekin.code.geometry import codeword_distances
 from codekin.plots.assignments import (
-    bit_patches,
+    ENTRIES,
+    check_n_drawn,
     correlation,
     distance_word,
     draw_matrix,
     draw_pairs,
     drawn_distances,
+    entries_of,
     readable_columns,
     similarity_order,
     write_titles,
 )
-from codekin.plots.displays import Display, code_of, distances_of, names_of
-from codekin.plots.style import COLUMN_WIDTH, POLICY_COLOURS, matrix_height, without_frame
-from codekin.plots.ticks import name_columns, name_rows, settle
+from codekin.plots.style import (
+    COLUMN_WIDTH,
+    POLICY_COLOURS,
+    figure_style,
+    matrix_height,
+    name_columns,
+    name_rows,
+    settle,
+    without_frame,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
+    from matplotlib.figure import Figure, SubFigure
 
 MOST_HANDLES = 5
 """Entries in a row of a legend."""
+
+
+class Display(ABC):
+    """The base class of all displays."""
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    @figure_style()
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the display into the given axes or a new figure, and store them as ``ax_`` and ``figure_``."""
+        if ax is None:
+            from matplotlib import pyplot
+
+            ax = pyplot.figure(figsize=self._size(), layout="constrained").subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw()
+        return self
+
+    @abstractmethod
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure, in inches."""
+
+    @abstractmethod
+    def _draw(self) -> None:
+        """Draw into ``ax_``."""
+
+
+def code_of(estimator: Any) -> Code:
+    """The code of a fitted classifier."""
+    if not hasattr(estimator, "model_"):
+        raise ValueError(f"This {type(estimator).__name__} is not fitted yet. Call fit first.")
+    check_n_drawn(len(estimator.classes_))
+    code: Code = estimator.model_.code
+    entry_for(ENTRIES, code.codebook)
+    return code
+
+
+def distances_of(estimator: Any, given: Any) -> Any:
+    """The given class distances, or those of the fitted classifier if none are given."""
+    known = getattr(estimator, "class_distances_", None) if given is None else given
+    if known is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} has no class distances: it is not fitted, did not need them, or was "
+            "loaded from disk. Give class_distances."
+        )
+    return known
+
+
+def names_of(estimator: Any, given: Sequence[Any] | None) -> Sequence[Any]:
+    """The given names of the classes, or their labels if none are given."""
+    names: Sequence[Any] = estimator.classes_ if given is None else given
+    if len(names) != len(estimator.classes_):
+        raise ValueError(f"There are {len(estimator.classes_)} classes. Got {len(names)} class names.")
+    return names
 
 
 class CodingMatrixDisplay(Display):
@@ -90,7 +158,7 @@ class CodingMatrixDisplay(Display):
 
         Parameters
         ----------
-        estimator : ECOCClassifier or TrellisClassifier
+        estimator : ECOCClassifier or ExtremeClassifier
             Fitted. Without class distances, classes are sorted by their codewords.
         class_names : sequence, default=None
             In the order of ``estimator.classes_``, which are the names by default.
@@ -106,7 +174,7 @@ class CodingMatrixDisplay(Display):
         between = codeword_distances(code.indicators, code.indicators) if known is None else drawn_distances(known)
         order = similarity_order(between)
         names = names_of(estimator, class_names)
-        matrix, bits = readable_columns(code.coding_matrix[order], code.n_symbols)
+        matrix, bits = readable_columns(code.coding_matrix[order], entries_of(code.n_symbols))
         return cls(matrix, [names[k] for k in order], code.n_symbols, bits.tolist()).plot(ax)
 
     def _size(self) -> tuple[float, float]:
@@ -117,13 +185,12 @@ class CodingMatrixDisplay(Display):
     def _draw(self) -> None:
         from matplotlib.transforms import ScaledTranslation
 
-        axes, (n_classes, n_bits) = self.ax_, self.coding_matrix.shape
-        column = "bit" if self.n_symbols == 2 else "column"
-        shape = f"{n_classes} classes, {counted(n_bits, column)}"
-        write_titles(axes, shape, f"{self.n_changes} changes down the columns", column)
+        axes, (n_classes, n_bits), entries = self.ax_, self.coding_matrix.shape, entries_of(self.n_symbols)
+        shape = f"{n_classes} classes, {counted(n_bits, entries.unit)}"
+        write_titles(axes, shape, f"{self.n_changes} changes down the columns", entries.unit)
         axes.set_ylabel("class (neighbours are alike)" if n_classes > 6 else "class")
         below = axes.transAxes + ScaledTranslation(0, -32 / 72, axes.figure.dpi_scale_trans)
-        handles = bit_patches(self.coding_matrix, self.n_symbols)
+        handles = entries.patches(self.coding_matrix)
         axes.legend(
             handles=handles,
             loc="upper center",
@@ -135,7 +202,7 @@ class CodingMatrixDisplay(Display):
             handleheight=1,
         )
         settle(self.figure_)
-        draw_matrix(axes, self.coding_matrix, self.bits, self.n_symbols)
+        draw_matrix(axes, self.coding_matrix, self.bits, entries)
         name_rows(axes, self.class_names)
         axes.set_ylim(n_classes, 0)
 
@@ -186,7 +253,7 @@ class CodewordDistanceDisplay(Display):
 
         Parameters
         ----------
-        estimator : ECOCClassifier or TrellisClassifier
+        estimator : ECOCClassifier or ExtremeClassifier
             Fitted.
         class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes), default=None
             Those of the classifier by default.
@@ -210,8 +277,7 @@ class CodewordDistanceDisplay(Display):
     def _draw(self) -> None:
         colour = POLICY_COLOURS["preserving"]
         draw_pairs(self.ax_, self.class_distances, self.codeword_distances, self.class_names, colour=colour)
-        if self.n_symbols > 2:
-            self.ax_.set_ylabel("columns that differ")
+        self.ax_.set_ylabel(f"{entries_of(self.n_symbols).unit}s that differ")
         if np.isfinite(self.correlation):
             self.ax_.set_title(f"correlation r = {self.correlation:.2f}".replace("-", "−"))
 
@@ -244,7 +310,7 @@ class ClassDistanceDisplay(Display):
 
         Parameters
         ----------
-        estimator : ECOCClassifier or TrellisClassifier
+        estimator : ECOCClassifier or ExtremeClassifier
             Fitted.
         class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes), default=None
             Those of the classifier by default.

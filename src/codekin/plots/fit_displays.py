@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codekin._system.messages import counted
 from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
-from codekin.coding import Assignment, FloatArray
-from codekin.plots.assignments import check_n_drawn
-from codekin.plots.comparisons import PolicyComparison, draw_policies
-from codekin.plots.displays import Display, code_of, distances_of
-from codekin.plots.style import COLUMN_WIDTH, INK, PALETTE, POLICY_COLOURS
+from codekin.code import Assignment, FloatArray
+from codekin.plots.assignments import check_n_drawn, entries_of
+from codekin.plots.code_displays import Display, code_of, distances_of
+from codekin.plots.style import (
+    COLUMN_WIDTH,
+    INK,
+    PALETTE,
+    POLICY_COLOURS,
+    POLICY_MARKERS,
+    figure_style,
+    new_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class AssignmentScoreDisplay(Display):
@@ -50,7 +60,7 @@ class AssignmentScoreDisplay(Display):
 
         Parameters
         ----------
-        estimator : ECOCClassifier or TrellisClassifier
+        estimator : ECOCClassifier or ExtremeClassifier
             Fitted.
         class_distances : ClassDistances, ClassTree or array-like of shape (n_classes, n_classes), default=None
             Those of the classifier by default.
@@ -112,12 +122,12 @@ class BitErrorDisplay(Display):
 
         Parameters
         ----------
-        estimator : ECOCClassifier or TrellisClassifier
+        estimator : ECOCClassifier or ExtremeClassifier
             Fitted.
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Samples, preferably ones that were not used for training.
         y : array-like of shape (n_samples,)
-            Their labels, all of which the classifier must know.
+            Their labels, which the classifier must know.
         ax : matplotlib.axes.Axes, default=None
             Where to draw; None makes a figure.
 
@@ -126,13 +136,8 @@ class BitErrorDisplay(Display):
         BitErrorDisplay
         """
         code, margins = code_of(estimator), estimator.bit_margins(X)
-        wanted = code.coding_matrix[estimator._known_class_index(y)]
-        if code.n_symbols == 2:
-            wrong, used = wanted * margins <= 0, wanted != 0
-        else:
-            said = margins.reshape(len(margins), code.n_bits, code.n_symbols).argmax(axis=2)
-            wrong, used = said != wanted, wanted >= 0
-        return cls((wrong & used).sum(axis=0) / np.maximum(used.sum(axis=0), 1), code.n_symbols).plot(ax)
+        codewords = code.coding_matrix[estimator._known_class_index(y)]
+        return cls(entries_of(code.n_symbols).errors(margins, codewords), code.n_symbols).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return (COLUMN_WIDTH, 2.6)
@@ -143,9 +148,100 @@ class BitErrorDisplay(Display):
         self.ax_.axhline(percent.mean(), color=INK, linestyle="--", linewidth=1, label=f"mean {percent.mean():.1f} %")
         self.ax_.locator_params(axis="x", integer=True, nbins=12)
         self.ax_.set(xlim=(-0.7, len(percent) - 0.3), ylabel="wrong answers, %")
-        self.ax_.set_xlabel("bit" if self.n_symbols == 2 else "column")
+        self.ax_.set_xlabel(entries_of(self.n_symbols).unit)
         self.ax_.grid(axis="y")
         self.ax_.legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean and its standard error. The error is NaN for a single value."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Mean:
+        """The mean of some values."""
+        array = np.asarray(values, dtype=np.float64)
+        error = float(array.std(ddof=1) / np.sqrt(array.size)) if array.size > 1 else float("nan")
+        return cls(float(array.mean()), error)
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether it is above zero by more than two standard errors."""
+        return self.value > 2 * self.error
+
+    def __format__(self, sign: str) -> str:
+        """One digit after the point, ``81.2 ± 0.4``; ``"+"`` adds a plus sign to positive means."""
+        text = format(self.value, f"{sign}.1f").replace("-", "−")
+        return text if np.isnan(self.error) else f"{text} ± {self.error:.1f}"
+
+    def __str__(self) -> str:
+        """Without the sign of positive means."""
+        return format(self)
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyComparison:
+    """The accuracies of a codebook under several policies, draw by draw.
+
+    Accuracies are in percent, by policy. All policies use the same draws, so they can be compared pairwise.
+    """
+
+    codebook: str
+    n_bits: int
+    accuracies: Mapping[str, FloatArray]
+
+    def mean(self, policy: str) -> Mean:
+        """The mean accuracy under a policy, in percent."""
+        return Mean.of(self.accuracies[policy])
+
+    def gain(self, policy: str, over: str = "random") -> Mean:
+        """By how many points a policy beats another, draw by draw."""
+        return Mean.of(self.accuracies[policy] - self.accuracies[over])
+
+
+@figure_style()
+def draw_policy_comparison(comparisons: Sequence[PolicyComparison], *, title: str) -> Figure:
+    """Mean accuracy of every codebook under every policy, with standard errors and the individual draws."""
+    figure = new_figure(1.2 + 0.5 * len(comparisons))
+    axes = figure.subplots()
+    draw_policies(axes, comparisons)
+    axes.set_title(title)
+    figure.legend(loc="outside lower center", ncols=len(comparisons[0].accuracies))
+    return figure
+
+
+def draw_policies(axes: Axes, comparisons: Sequence[PolicyComparison]) -> None:
+    """Draw the comparisons in a panel, one below the other."""
+    policies = list(comparisons[0].accuracies)
+    offsets = dict(zip(policies, np.linspace(-0.15, 0.15, len(policies)), strict=True))
+    for row, comparison in enumerate(comparisons):
+        for policy in policies:
+            draws, mean = comparison.accuracies[policy], comparison.mean(policy)
+            height = row + offsets[policy]
+            colour, marker = POLICY_COLOURS[policy], POLICY_MARKERS[policy]
+            axes.plot(draws, np.full(len(draws), height), "|", color=colour, alpha=0.45, markersize=7, zorder=1)
+            axes.errorbar(
+                mean.value,
+                height,
+                xerr=mean.error,
+                color=colour,
+                marker=marker,
+                markeredgecolor="white",
+                markersize=8,
+                capsize=3,
+                label=policy if row == 0 else None,
+                zorder=3,
+            )
+    axes.set_yticks(range(len(comparisons)), [f"{c.codebook}\n{counted(c.n_bits, 'bit')}" for c in comparisons])
+    axes.set_ylim(len(comparisons) - 0.5, -0.5)
+    axes.locator_params(axis="x", steps=[1, 2, 5, 10])
+    axes.set_xlabel("test accuracy, %")
+    axes.grid(axis="x")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
 
 
 class PolicyComparisonDisplay(Display):

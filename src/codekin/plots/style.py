@@ -1,4 +1,4 @@
-"""The style of all figures: one palette, one font, sizes that stay readable on a phone.
+"""The style of all figures: one palette, one font, labels that fit, sizes that stay readable on a phone, dark pages.
 
 The ``draw_`` functions of this folder return a ``matplotlib.figure.Figure`` that pyplot does not know, so drawing
 needs no screen and leaves no figure open. Figures are `COLUMN_WIDTH` inches wide, one column of a page; at that width
@@ -11,16 +11,19 @@ import importlib.util
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from codekin._system.extras import not_installed
+import numpy as np
+
 from codekin._system.files import whole_file
+from codekin._system.messages import not_installed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import ListedColormap
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 COLUMN_WIDTH = 4.6
 """The width of one column of a page, in inches."""
@@ -44,10 +47,35 @@ POLICY_MARKERS = {"random": "o", "preserving": "D", "breaking": "s"}
 """Each has the same marker as well, for printing in grey."""
 
 KEEPS_COLOUR = "keeps its colour"
-"""The ``gid`` of letters on cells, whose colour suits the cell and not the paper (see ``codekin.plots.dark``)."""
+"""The ``gid`` of letters on cells, whose colour suits the cell and not the paper (see :func:`darken`)."""
 
 INK = "#333333"
 RULE = "#d9d9d9"
+
+PAPER = "#131416"
+"""The dark paper: lines between cells and boxes behind letters have its colour."""
+
+IN_THE_DARK = {
+    "#ffffff": PAPER,
+    "#000000": "#e6e6e6",
+    PALETTE["black"]: "#e6e6e6",
+    INK: "#d2d2d2",
+    RULE: "#3c4048",
+    PALETTE["blue"]: "#2e97d8",  # as letters, the blue of white pages is too dark
+}
+"""What becomes of colours on dark paper; all others are kept."""
+
+LARGEST, SMALLEST = 9.0, 6.0
+"""Font sizes, in points."""
+
+LINE_HEIGHT = 1.17
+"""The height of a line of text, in font sizes."""
+
+LETTER_WIDTH = 0.66
+"""The width of a digit with its spacing, in font sizes."""
+
+LONGEST_NAME = 20
+"""Names with more characters are cut."""
 
 RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same on every machine
@@ -177,3 +205,128 @@ def without_frame(axes: Axes) -> None:
     """Remove the frame and the tick marks, as suits a matrix."""
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
+
+
+def shortened(name: object) -> str:
+    """A name in at most ``LONGEST_NAME`` characters, on one line.
+
+    >>> shortened("Enteropathogenic Escherichia coli infection")
+    'Enteropathogenic Es…'
+    """
+    text = " ".join(str(name).split())
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1].rstrip() + "…"
+
+
+def fitting_step(n_labels: int, inches: float, *, em: float = LINE_HEIGHT) -> tuple[int, float]:
+    """How many of the labels fit on an axis, and how large.
+
+    The axis has this length in ``inches``; a label takes ``em`` times its font size. Returns a step (1, 2, 5, 10, 20,
+    50 and so on), where every ``step``-th label is shown, and the font size in points.
+
+    >>> fitting_step(10, 3.0)
+    (1, 9.0)
+    >>> fitting_step(100, 3.0)
+    (5, 9.0)
+    """
+    steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
+    sizes = ((step, 72 * inches * step / (n_labels * em)) for step in steps)
+    step, size = next(one for one in sizes if one[1] >= SMALLEST or one[0] >= n_labels)
+    return step, round(min(size, LARGEST), 1)
+
+
+def name_rows(axes: Axes, names: Sequence[object]) -> None:
+    """Label the rows of a matrix. Row ``k`` is between ``k`` and ``k + 1``."""
+    step, size = fitting_step(len(names), inches_of(axes)[1])
+    shown = range(0, len(names), step)
+    axes.set_yticks(np.array(shown) + 0.5, [shortened(names[k]) for k in shown], size=size)
+
+
+def name_columns(axes: Axes, names: Sequence[object]) -> None:
+    """Label the columns of a symmetric matrix if all names are short; otherwise the labels of its rows suffice.
+
+    Column ``k`` is between ``k`` and ``k + 1``.
+    """
+    longest = max(len(str(name)) for name in names)
+    if longest > 3:
+        axes.set_xticks([])
+        return
+    step, size = fitting_step(len(names), inches_of(axes)[0], em=0.5 + LETTER_WIDTH * longest)
+    shown = range(0, len(names), step)
+    axes.set_xticks(np.array(shown) + 0.5, [str(names[k]) for k in shown], size=size)
+
+
+def number_columns(axes: Axes, numbers: Sequence[int]) -> None:
+    """Label the columns of a matrix with their numbers. Column ``k`` is between ``k`` and ``k + 1``."""
+    em = 0.5 + LETTER_WIDTH * len(str(max(numbers)))
+    step, size = fitting_step(len(numbers), inches_of(axes)[0], em=em)
+    shown = range(0, len(numbers), step)
+    axes.set_xticks(np.array(shown) + 0.5, [str(numbers[k]) for k in shown], size=min(size, 8.5))
+
+
+def settle(figure: Figure | SubFigure) -> None:
+    """Run the layout of a figure, so that panels have the size that labels are fitted to.
+
+    A figure without a layout engine, or inside another one, is left as it is.
+    """
+    from matplotlib.figure import Figure
+
+    engine = figure.get_layout_engine()
+    if engine is not None and isinstance(figure, Figure):
+        engine.execute(figure)
+
+
+def inches_of(axes: Axes) -> tuple[float, float]:
+    """The current width and height of the inside of a panel, in inches."""
+    return axes.bbox.width / axes.figure.dpi, axes.bbox.height / axes.figure.dpi
+
+
+def darken(figure: Figure) -> None:
+    """Recolour a figure, in place, for dark pages.
+
+    Letters that stand on the colours of data are marked with the ``gid`` ``KEEPS_COLOUR`` and stay as they are.
+
+    >>> from matplotlib.colors import to_hex
+    >>> figure, axes = new_panel(2, title="a title")
+    >>> axes.title.set_color(INK)
+    >>> darken(figure)
+    >>> to_hex(axes.title.get_color())
+    '#d2d2d2'
+    """
+    from matplotlib.collections import Collection
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    from matplotlib.text import Text
+
+    for artist in figure.findobj():
+        if artist.get_gid() == KEEPS_COLOUR:
+            continue
+        if isinstance(artist, Line2D):
+            _recolour(artist, "color", "markeredgecolor", "markerfacecolor")
+        elif isinstance(artist, Patch):
+            _recolour(artist, "facecolor", "edgecolor")
+        elif isinstance(artist, Text):
+            _recolour(artist, "color")
+            for patch in (artist.get_bbox_patch(), getattr(artist, "arrow_patch", None)):
+                if patch is not None:
+                    _recolour(patch, "facecolor", "edgecolor")
+        elif isinstance(artist, Collection):
+            # Faces with an array of values follow their colour map.
+            _recolour(artist, "edgecolor", *(["facecolor"] if artist.get_array() is None else []))
+    for patch in (figure.patch, *(axes.patch for axes in figure.axes)):
+        patch.set_facecolor("none")
+
+
+def _recolour(artist: Any, *names: str) -> None:
+    for name in names:
+        colours = getattr(artist, f"get_{name}")()
+        if isinstance(colours, str) and colours in ("auto", "face", "none"):
+            continue
+        is_many = not isinstance(colours, str | tuple) and getattr(colours, "ndim", 1) == 2
+        getattr(artist, f"set_{name}")([_in_the_dark(one) for one in colours] if is_many else _in_the_dark(colours))
+
+
+def _in_the_dark(colour: Any) -> tuple[float, float, float, float]:
+    from matplotlib.colors import to_hex, to_rgba
+
+    red, green, blue, alpha = to_rgba(colour)
+    return to_rgba(IN_THE_DARK.get(to_hex((red, green, blue)), (red, green, blue)), alpha)

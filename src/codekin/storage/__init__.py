@@ -4,7 +4,7 @@
     arrays.safetensors  all arrays, memory-mapped when loaded
     learners.skops      learners of other libraries, if they are not among those that are stored as arrays
 
-A folder is written under a temporary name and renamed when it is complete. ``docs/formats.md`` describes it in full.
+A folder is written under a temporary name and renamed when it is complete. ``docs/reference/formats.md`` describes it.
 """
 
 from __future__ import annotations
@@ -13,43 +13,17 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
-from codekin._system.arrays import Arrays
-from codekin._system.folders import bytes_in, check_folder, visible
-from codekin.datasets.model_input import ModelInput
+from codekin._system.files import bytes_in, check_folder, visible
+from codekin.data.model_input import ModelInput
 from codekin.model import Model
-from codekin.model.prior import ClassPrior
+from codekin.states import DESCRIPTION, ModelFolderError, SavedClassifier, State
 from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
-from codekin.storage.classifier_parts import (
-    ClassifierParts,
-    describe_classifier,
-    home_of,
-    restore_classifier,
-    with_subclasses,
-)
-from codekin.storage.consistency import check_classifier, check_input, check_member, check_ranking, check_shape
-from codekin.storage.files import (
-    ARRAYS,
-    DESCRIPTION,
-    LEARNER_FILE,
-    MODEL_FILES,
-    Json,
-    ModelFolderError,
-    Trust,
-    folder_bytes,
-    read_arrays,
-    read_description,
-    read_learners,
-    write_folder,
-)
-from codekin.storage.learner_arrays import describe_learners, restore_learners
-from codekin.storage.migrations import migrated
-from codekin.storage.model_input import describe_input, restore_input
-from codekin.storage.parts import describe_member, restore_member
-from codekin.storage.ranked_parts import describe_ranking, restore_ranking
+from codekin.storage.folder import MODEL_FILES, Trust, read_folder, write_folder
 
 __all__ = [
     "ModelFolderError",
@@ -74,7 +48,7 @@ def save_model(
 
     Parameters
     ----------
-    model : ECOCClassifier, TrellisClassifier, SubclassClassifier or Model
+    model : ECOCClassifier, ExtremeClassifier, SubclassClassifier, TextClassifier or Model
         What to save. The estimator of a SubclassClassifier must be one of the first two.
     folder : path
         Where to save it. An existing model is replaced; a folder with other visible files is refused.
@@ -98,13 +72,13 @@ def save_model(
     ...     bool((again.predict(X) == classifier.predict(X)).all())
     True
     """
-    target = check_target(folder)
-    description, arrays, learners = describe(*_stored_parts(model), model_input)
-    if learners:
-        names = ", ".join(sorted({type(learner).__name__ for learner in learners}))
+    own = getattr(model, "model_input_", None) if model_input is None else model_input
+    target, state = check_target(folder), State.of(*_stored_parts(model), own)
+    if state.learners:
+        names = ", ".join(sorted({type(learner).__name__ for learner in state.learners}))
         sentence = f"Learners of type {names} are stored by skops, so loading this model will need trusted=True."
         warnings.warn(sentence, stacklevel=2)
-    write_folder(target, description, arrays, learners)
+    write_folder(target, state)
     return target
 
 
@@ -113,7 +87,7 @@ def stored_bytes(model: Any, model_input: ModelInput | None = None) -> int:
 
     Parameters
     ----------
-    model : ECOCClassifier, TrellisClassifier, SubclassClassifier or Model
+    model : ECOCClassifier, ExtremeClassifier, SubclassClassifier, TextClassifier or Model
         What :func:`save_model` would save.
     model_input : ModelInput, optional
         What it would save with it.
@@ -127,55 +101,27 @@ def stored_bytes(model: Any, model_input: ModelInput | None = None) -> int:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_iris
-    >>> from codekin import TrellisClassifier
-    >>> classifier = TrellisClassifier(random_state=0).fit(*load_iris(return_X_y=True))
+    >>> from codekin import ExtremeClassifier
+    >>> classifier = ExtremeClassifier(random_state=0).fit(*load_iris(return_X_y=True))
     >>> with TemporaryDirectory() as home:
     ...     folder = save_model(classifier, f"{home}/iris")
     ...     stored_bytes(classifier) == sum(file.stat().st_size for file in folder.iterdir())
     True
     """
-    return bytes_of_parts(*_stored_parts(model), model_input)
+    own = getattr(model, "model_input_", None) if model_input is None else model_input
+    return State.of(*_stored_parts(model), own).n_bytes
 
 
-def bytes_of_parts(model: Model, parts: ClassifierParts | None, model_input: ModelInput | None = None) -> int:
-    """The size on disk of a model and what is around it."""
-    return folder_bytes(*describe(model, parts, model_input))
-
-
-def _stored_parts(model: Any) -> tuple[Model, ClassifierParts | None]:
+def _stored_parts(model: Any) -> tuple[Model, SavedClassifier | None]:
     """A model, and the classifier's settings if it was saved from one."""
     if not hasattr(model, "_parts_to_store"):
         raise TypeError(
-            "save_model saves an ECOCClassifier, a TrellisClassifier, a SubclassClassifier around one, or a Model. "
+            "save_model saves an ECOCClassifier, an ExtremeClassifier, a SubclassClassifier around one, "
+            "a TextClassifier or a Model. "
             f"Got an object of type {type(model).__name__}."
         )
-    parts: tuple[Model, ClassifierParts | None] = model._parts_to_store()
+    parts: tuple[Model, SavedClassifier | None] = model._parts_to_store()
     return parts
-
-
-def describe(
-    model: Model, parts: ClassifierParts | None, model_input: ModelInput | None = None
-) -> tuple[Json, Arrays, list[Any]]:
-    """A model and the classifier's settings as a description, arrays and the learners that arrays cannot describe."""
-    arrays: Arrays = {}
-    learners: list[Any] = []
-    description: Json = {
-        "n_classes": model.n_classes,
-        "n_bits": model.n_bits,
-        **describe_member(model.first, arrays, learners),
-    }
-    if model.prior is not None:
-        arrays["class_frequencies"] = model.prior.sizes
-    if model.ranking is not None:
-        description["ranking"] = describe_ranking(model, arrays, learners)
-    if parts is not None:
-        description["classifier"] = describe_classifier(parts, arrays, learners)
-    if model_input is not None:
-        description["input"] = describe_input(model_input, arrays)
-    kinds = describe_learners(learners, arrays) if learners else None
-    if kinds is None:
-        return description, arrays, learners
-    return {**description, "learners": kinds}, arrays, []
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
@@ -216,7 +162,7 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Trust = False) -> Any
 
     Returns
     -------
-    ECOCClassifier, TrellisClassifier, SubclassClassifier or Model
+    ECOCClassifier, ExtremeClassifier, SubclassClassifier or Model
         Whichever was saved, ready to predict. Arrays stay on disk until they are used.
     """
     return load_saved(folder, trusted=trusted).model
@@ -242,21 +188,26 @@ def load_input(folder: str | os.PathLike[str], *, trusted: Trust = False) -> Mod
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """The content of a model folder; ``has_labels`` if the model is a classifier, not only a code."""
+    """The content of a model folder; ``parts`` are those of the classifier, None for a code without labels."""
 
+    folder: Path
     model: Any
     model_input: ModelInput
-    n_bytes: int
-    has_labels: bool
+    parts: SavedClassifier | None
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the folder."""
+        return bytes_in(self.folder)
 
 
-def load_saved(folder: str | os.PathLike[str], *, trusted: Trust = False) -> SavedModel:
-    """Read a model folder once, for the model and everything else in it."""
+def load_saved(folder: str | os.PathLike[str], *, trusted: Trust = False, has_estimator: bool = True) -> SavedModel:
+    """Read all of a model folder once; without the estimator, ``model`` is the Model that it would predict with."""
     source = Path(folder)
     while True:
         before = _identity(source)
         try:
-            saved = _loaded(source, trusted)
+            saved = _loaded(source, trusted, has_estimator)
         except (ModelFolderError, FileNotFoundError):
             if _identity(source) == before:
                 raise
@@ -275,40 +226,25 @@ def _identity(source: Path) -> object:
     return facts.st_dev, facts.st_ino, facts.st_mtime_ns
 
 
-def _loaded(source: Path, trusted: Trust) -> SavedModel:
-    description = read_description(source)
-    arrays = read_arrays(source / ARRAYS)
-    file = description["files"].get(LEARNER_FILE)
-    learners = [] if file is None else read_learners(source / LEARNER_FILE, file["sha256"], trusted)
+def _loaded(source: Path, trusted: Trust, has_estimator: bool) -> SavedModel:
+    state = read_folder(source, trusted)
     with _explained(source):
-        description = migrated(description)
-        if "learners" in description:
-            learners = restore_learners(description["learners"], arrays)
-        model = restore_model(description, arrays, learners)
-        check_shape(model, description)
-        model_input = restore_input(description.get("input", {"encoding": {}}), arrays)
-        classifier: Any = model
-        if "classifier" in description:
-            parts = restore_classifier(description["classifier"], arrays, learners, model.n_classes)
-            check_classifier(parts, model)
-            check_input(model_input, parts)
-            coded = home_of(parts.kind)._from_stored(model, parts)
-            classifier = with_subclasses(coded, parts.subclasses)
-    return SavedModel(classifier, model_input, bytes_in(source), has_labels=classifier is not model)
+        model, parts, model_input = state.restored()
+        loaded = model if parts is None else _classifier(model, parts, has_estimator)
+    return SavedModel(source, loaded, model_input, parts)
 
 
-def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> Model:
-    """The model from a description and its arrays."""
-    first = restore_member(description, arrays, learners)
-    check_member(first)
-    prior = ClassPrior(arrays["class_frequencies"]) if "class_frequencies" in arrays else None
-    if "ranking" not in description:
-        return Model((first,), prior=prior)
-    model = restore_ranking(first, description["ranking"], arrays, learners)
-    for member in model.members:
-        check_member(member)
-    check_ranking(model)
-    return replace(model, prior=prior)
+def _classifier(model: Model, parts: SavedClassifier, has_estimator: bool) -> Any:
+    """The estimator of a model, or only the model that it predicts with."""
+    from codekin.estimators import ECOCClassifier, ExtremeClassifier, SubclassClassifier, TrellisClassifier
+
+    kinds: dict[str, Any] = {each.__name__: each for each in (ECOCClassifier, ExtremeClassifier, TrellisClassifier)}
+    if parts.kind not in kinds:
+        raise KeyError(f"a classifier of kind {shortened(parts.kind)}")
+    if not has_estimator:
+        return kinds[parts.kind]._stored_model(model, parts)
+    classifier = kinds[parts.kind]._from_stored(model, parts)
+    return classifier if parts.subclasses is None else SubclassClassifier._from_stored(classifier, parts.subclasses)
 
 
 @contextmanager

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codekin._system.files import output_stream
 from codekin.assignments import AssignmentResult
+from codekin.code import KINDS, Assignment, Code, Codebook
+from codekin.code.codebook import kind_of_matrix
 from codekin.codebooks import trellis_codebook
-from codekin.codebooks.trellis import check_spare_codewords
-from codekin.coding import Assignment, Codebook
-from codekin.coding.kinds import KINDS
+from codekin.data.blocks import output_stream
+from codekin.states.codes import kind_of, matrix_codebook, matrix_parameters
 
 FORMAT = "codekin-assignment"
 FORMAT_VERSION = 1
@@ -150,12 +150,9 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
         )
     try:
         of_codebook, codeword_of_class = description["codebook"], description["codeword_of_class"]
-        codebook = CODEBOOKS[_kind_of(of_codebook)].restored(of_codebook)
+        codebook = CODEBOOKS[kind_of(of_codebook)].restored(of_codebook, len(codeword_of_class))
         assignment = Assignment(np.array(list(codeword_of_class.values())), method=str(description["method"]))
-        check_spare_codewords(codebook, assignment.n_classes)
-        largest = int(assignment.codeword_of_class.max())
-        if largest >= codebook.n_codewords:
-            raise ValueError(f"codeword {largest} is not among the {codebook.n_codewords} of its codebook.")
+        Code(codebook, assignment)  # checks that they fit together
         facts = {name: description[name] for name in ("method", "sense", "seed", "score", "z")}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"{path} does not hold an assignment: {_reason(error)}") from error
@@ -166,39 +163,34 @@ class _Form(NamedTuple):
     """How a kind of codebook is written into a file of an assignment, and read from it."""
 
     described: Callable[[Codebook], dict[str, Any]]
-    restored: Callable[[dict[str, Any]], Codebook]
+    restored: Callable[[dict[str, Any], int], Codebook]
+    """From a description and the number of classes."""
 
 
 def _written(codebook: Codebook) -> dict[str, Any]:
-    return {"codewords": [codebook.text(row) for row in codebook.matrix]}
+    return {"codewords": [codebook.text(row) for row in codebook.matrix], **codebook.parameters}
 
 
-def _read(of_codebook: dict[str, Any], kind: str, **settings: Any) -> Codebook:
-    rows = [KINDS[kind].entries(word) for word in of_codebook["codewords"]]
-    return Codebook(rows, name=of_codebook["name"], is_designed=of_codebook["is_designed"], **settings)
+def _read(of_codebook: dict[str, Any], _: int) -> Codebook:
+    kind = KINDS[kind_of_matrix(**matrix_parameters(of_codebook))]
+    return matrix_codebook([kind.entries(word) for word in of_codebook["codewords"]], of_codebook)
 
 
+def _read_trellis(of_codebook: dict[str, Any], n_classes: int) -> Codebook:
+    codebook = trellis_codebook(of_codebook["n_codewords"], of_codebook["width"])
+    codebook.check_spare_codewords(n_classes)
+    return codebook
+
+
+_MATRIX = _Form(_written, _read)
 CODEBOOKS = {
-    "signs": _Form(_written, lambda of: _read(of, "signs")),
-    "symbols": _Form(
-        lambda codebook: {**_written(codebook), "n_symbols": codebook.n_symbols},
-        lambda of: _read(of, "symbols", n_symbols=of["n_symbols"]),
-    ),
-    "targets": _Form(
-        lambda codebook: {**_written(codebook), "is_real": True}, lambda of: _read(of, "targets", is_real=True)
-    ),
-    "trellis": _Form(
-        lambda codebook: {"width": codebook.width}, lambda of: trellis_codebook(of["n_codewords"], of["width"])
-    ),
-    "tree": _Form(_written, lambda of: _read(of, "signs")),
+    "signs": _MATRIX,
+    "symbols": _MATRIX,
+    "targets": _MATRIX,
+    "trellis": _Form(lambda codebook: {"width": codebook.width}, _read_trellis),
+    "tree": _MATRIX,
 }
 """Maps the kind of a codebook to its form."""
-
-
-def _kind_of(of_codebook: dict[str, Any]) -> str:
-    """The kind of a codebook that is described in a file."""
-    marks = {"width": "trellis", "n_symbols": "symbols", "is_real": "targets"}
-    return next((kind for mark, kind in marks.items() if of_codebook.get(mark)), "signs")
 
 
 def _read_json(path: Path) -> Any:

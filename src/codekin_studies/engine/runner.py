@@ -10,9 +10,16 @@ from contextlib import contextmanager
 from joblib import Parallel, delayed
 
 from codekin._system.files import sha256
-from codekin._system.threads import available_threads, limited_threads
-from codekin._system.workers import end_with, n_workers, process_to_end_with, returned_as, with_workers
-from codekin.progress import listening, tell
+from codekin._system.parallel import (
+    available_threads,
+    end_with,
+    limited_threads,
+    n_workers,
+    process_to_end_with,
+    returned_as,
+    with_workers,
+)
+from codekin.progress import report, subscribe
 from codekin_studies.engine.workspace import Outcome, Record, Stage, Task, Workspace, software_versions
 
 TASKS_PER_ROUND = 4
@@ -45,7 +52,7 @@ def run_stages(
     stages = list(stages)
     if n_jobs is None:
         n_jobs = n_workers() if n_workers() > 1 else available_threads()
-    tell("looking for what is finished")
+    report("looking for what is finished")
     with workspace.locked():
         journal = workspace.journal
         left = unfinished(stages, workspace, is_checked=True)
@@ -53,11 +60,11 @@ def run_stages(
         n_left, weight_left = _size(left)
         n_done, done, n_run = n_tasks - n_left, total - weight_left, 0
         for stage in left:
-            tell(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
+            report(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
             for task, record in _performed(stage.tasks, functions, workspace, n_jobs):
                 journal.append(record)
                 n_run, n_done, done = n_run + 1, n_done + 1, done + task.weight
-                tell(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
+                report(stage.name, done, total, detail=f"{n_done} of {n_tasks} tasks")
     return n_run
 
 
@@ -102,7 +109,7 @@ def _perform(
     started, cpu_started = time.perf_counter(), time.process_time()
     # A task that shares the machine with others starts no workers.
     # Stages within a task are not reported: they would hide those of the study.
-    with limited_threads(n_threads), with_workers(n_threads), listening(lambda _: None):
+    with limited_threads(n_threads), with_workers(n_threads), subscribe(lambda _: None):
         outcome = function(task, workspace)
     workspace.save(task, outcome.arrays)
     what = task.key, task.kind, dict(task.parameters), dict(outcome.result), tuple(outcome.arrays)

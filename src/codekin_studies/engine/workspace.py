@@ -23,9 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.arrays import read_npy
-from codekin._system.disk import make_folder, sync_folder
-from codekin._system.files import json_checksum, named_in_errors, sha256, whole_file
-from codekin._system.locks import try_lock
+from codekin._system.files import json_checksum, make_folder, named_in_errors, sha256, sync_folder, try_lock, whole_file
 from codekin._version import __version__
 
 FORMAT = "codekin-study"

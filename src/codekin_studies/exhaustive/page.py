@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codekin.coding import Codebook
-from codekin.pages import Block, Cell, Command, Page, Paragraph, Picture, Section, Table
+from codekin.code import Codebook
+from codekin.pages.html import Block, Cell, Command, Page, Paragraph, Picture, Section, Table
 from codekin.plots.style import INK, PALETTE, figure_style, new_panel
 from codekin_studies.configuration import data_among, paper_number
 from codekin_studies.distributions import (

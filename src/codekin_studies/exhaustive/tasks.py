@@ -16,12 +16,12 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin import class_distances
-from codekin.assignments.exhaustive import all_scores, nth_assignment
-from codekin.class_distances.confusion import Counted
+from codekin.assignments.exact import all_scores, nth_assignment
 from codekin.classes import DenseDistances
-from codekin.coding import Codebook, FloatArray
-from codekin.datasets import DATASETS, load_dataset
+from codekin.classes import distances as class_distances
+from codekin.classes.confusion import Counted
+from codekin.code import Codebook, FloatArray
+from codekin.data import DATASETS, load_dataset
 from codekin.decoding.losses import get_loss
 from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among

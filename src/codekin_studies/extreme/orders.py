@@ -11,12 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 from codekin.assignments import AssignmentResult, assign
-from codekin.class_distances import clustering_distances, splitting_distances
 from codekin.classes import ClassTree
-from codekin.coding import Codebook
-from codekin.coding.labels import EncodedLabels
-from codekin.datasets import Dataset, load_dataset
-from codekin.fitting.choices import Classes, learnability_assignment
+from codekin.classes.distances import clustering_distances, splitting_distances
+from codekin.code import Codebook
+from codekin.code.types import EncodedLabels
+from codekin.data import Dataset, load_dataset
+from codekin.fitting.choices import learnability_assignment
+from codekin.fitting.classes import Classes
 
 TreeName = Literal["given", "learned"]
 MAX_CLUSTERED_CLASSES = 15_000
@@ -49,7 +50,6 @@ def learned_tree(data: Dataset, clustering: str = "ordered") -> ClassTree:
         made = clustering_distances(data.X, data.y, **known)
     else:
         made = splitting_distances(data.X, data.y, **known)
-    assert made.tree is not None
     return made.tree
 
 

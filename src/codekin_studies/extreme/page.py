@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codekin.coding import FloatArray
-from codekin.coding.trellis import TrellisGraph
-from codekin.datasets import DATASETS
-from codekin.pages import Block, Cell, Page, Paragraph, Section, Table
+from codekin.code import FloatArray
+from codekin.code.trellis import TrellisGraph
+from codekin.data import DATASETS
+from codekin.pages.html import Block, Cell, Page, Paragraph, Section, Table
 from codekin_studies.configuration import paper_number
 from codekin_studies.extreme import results
 from codekin_studies.extreme.orders import ORDERS, orders_of, trees_of

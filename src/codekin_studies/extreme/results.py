@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.coding import FloatArray
-from codekin.datasets import DATASETS
-from codekin.pages import Cell
-from codekin.plots.comparisons import Mean
+from codekin.code import FloatArray
+from codekin.data import DATASETS
+from codekin.pages.html import Cell
+from codekin.plots.fit_displays import Mean
 from codekin.plots.style import INK, PALETTE, figure_style, new_panel
 from codekin_studies.configuration import Study
 from codekin_studies.engine.workspace import Journal, Task, Workspace

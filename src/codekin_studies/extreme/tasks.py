@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from codekin._system.memory import available_memory
-from codekin.assignments.scores import score_and_z
+from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassTree
+from codekin.code import Assignment, Code, FloatArray
+from codekin.code.trellis import TrellisGraph
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Code, FloatArray
-from codekin.coding.trellis import TrellisGraph
-from codekin.datasets import DATASETS, Dataset, Split, load_dataset
-from codekin.estimators import TrellisClassifier
+from codekin.data import DATASETS, Dataset, Split, load_dataset
+from codekin.estimators import ExtremeClassifier
 from codekin.learners import AROW, EpochReport
 from codekin.samples import Samples
 from codekin_studies.configuration import Study, data_among
@@ -91,12 +91,12 @@ def check(study: Study, data_names: list[str], data_home: Path | None) -> None:
     """Raise unless the data sets have the required features, samples and taxonomies."""
     for data, place in placed_data(study, data_names):
         dataset = load_dataset(data["name"], data_home)
-        has_tree, leaves = dataset.class_tree is not None, data.get("leaves", ())
+        has_taxonomy, leaves = dataset.class_tree is not None, data.get("leaves", ())
         lacks = {
             "features": dataset.X is None,
             "test samples": dataset.test is None,
-            "a taxonomy; tree = 'learned' does without": data["tree"] == "given" and not has_tree,
-            "a taxonomy; other leaves than 'preserving' do without": "preserving" in leaves and not has_tree,
+            "a taxonomy; tree = 'learned' does without": data["tree"] == "given" and not has_taxonomy,
+            "a taxonomy; other leaves than 'preserving' do without": "preserving" in leaves and not has_taxonomy,
             "validation samples, by which 'oversample' is chosen": data.get("oversample")
             and dataset.validation is None,
         }
@@ -203,7 +203,7 @@ def run_assign(task: Task, workspace: Workspace) -> Outcome:
     found = order.find(codebook, trees[order.tree or given["trees"][0]], data, rng, given.get("search_seconds"))
     scores = {}
     for name, tree in trees.items():
-        score, z = score_and_z(codebook, found.assignment, tree)
+        score, z = AssignmentProblem.of(codebook, tree).score_and_z(found.assignment)
         scores[name] = {"score": score, "z": z}
     result = {"n_bits": codebook.n_bits, "scores": scores, "search_seconds": found.seconds}
     return Outcome(result, {"codeword_of_class": found.codeword_of_class})
@@ -221,7 +221,7 @@ def run_fit(task: Task, workspace: Workspace) -> Outcome:
     given = task.parameters
     data = load_many_classes(given["data"], workspace.data_home)
     codeword_of_class = np.array(workspace.load(_assign_task(given), "codeword_of_class"))
-    classifier = TrellisClassifier(
+    classifier = ExtremeClassifier(
         given["width"],
         assignment=Assignment(codeword_of_class, given["order"]),
         estimator=AROW(n_epochs=given["n_epochs"]),
@@ -278,7 +278,7 @@ def run_leaves(task: Task, workspace: Workspace) -> Outcome:
     leaves: Any = given["policy"]
     if leaves == "preserving" and data.class_tree is not None:
         leaves = np.argsort(data.class_tree.class_order())
-    classifier = TrellisClassifier(CHILDREN, code="tree", assignment=leaves, rerank=None, random_state=given["run"])
+    classifier = ExtremeClassifier(CHILDREN, code="tree", assignment=leaves, rerank=None, random_state=given["run"])
     classifier.fit(data.X, encoded_labels(data))
     assert data.test is not None
     return Outcome({"accuracy": 100 * float(classifier.score(data.test.X, data.test.y))})

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import CodingMatrix, IntArray
+from codekin.code import CodingMatrix, IntArray
 from codekin.decoding.losses import get_loss
 from codekin_studies.robustness.models import Box, Floats, Pullback
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import Codebook, FloatArray, IntArray
+from codekin.code import Codebook, FloatArray, IntArray
 from codekin_studies.distributions import r_squared, regression
 from codekin_studies.engine.workspace import Outcome, Task, Workspace
 from codekin_studies.robustness import sweeping

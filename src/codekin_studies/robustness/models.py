@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from codekin.coding import CodingMatrix, FloatArray, IntArray
+from codekin.code import CodingMatrix, FloatArray, IntArray
 
 Floats = NDArray[np.float32]
 Pullback = Callable[[Floats], Floats]

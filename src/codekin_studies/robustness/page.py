@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codekin.pages import Block, Cell, Page, Paragraph, Picture, Section, Table
+from codekin.pages.html import Block, Cell, Page, Paragraph, Picture, Section, Table
 from codekin_studies.page_parts import Report, Rows, in_pairs, table
 from codekin_studies.robustness import results
 from codekin_studies.robustness.sweeping import CLEAN

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import FloatArray
+from codekin.code import FloatArray
 from codekin.plots.style import INK, PALETTE, POLICY_COLOURS, POLICY_MARKERS, figure_style, new_panel, new_panels
 from codekin_studies.configuration import Study
 from codekin_studies.distributions import JointDensity, draw_variations, joint_density, r_squared, variation

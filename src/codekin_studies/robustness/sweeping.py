@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.assignments.exhaustive import all_scores
-from codekin.class_distances import confusion_distances
-from codekin.coding import Codebook, FloatArray, IntArray
+from codekin.assignments.exact import all_scores
+from codekin.classes.distances import confusion_distances
+from codekin.code import Codebook, FloatArray, IntArray
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin_studies.engine.workspace import Outcome, Task, Workspace

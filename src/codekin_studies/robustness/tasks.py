@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import IntArray
-from codekin.datasets import load_dataset
+from codekin.code import IntArray
+from codekin.data import load_dataset
 from codekin.decoding import MinimumLossDecoder
 from codekin_studies import entries
 from codekin_studies.configuration import Study, data_among

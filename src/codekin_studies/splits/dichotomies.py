@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.coding import CodingMatrix, FloatArray, IntArray
-from codekin.datasets import load_dataset
+from codekin.code import CodingMatrix, FloatArray, IntArray
+from codekin.data import load_dataset
 from codekin_studies.splits.svm import fit_svms
 
 Features = NDArray[Any]

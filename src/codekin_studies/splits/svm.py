@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.coding import FloatArray
+from codekin.code import FloatArray
 
 Float32Array = NDArray[np.float32]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin._system.threads import run_blocks
-from codekin.assignments.exhaustive import nth_assignment
-from codekin.coding import Codebook, CodingMatrix, FloatArray, IntArray
+from codekin._system.parallel import run_blocks
+from codekin.assignments.exact import nth_assignment
+from codekin.code import Codebook, CodingMatrix, FloatArray, IntArray
 from codekin.decoding.losses import get_loss
 
 ASSIGNMENTS_PER_BLOCK = 40_320
@@ -137,7 +137,7 @@ def distinct_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
 
 def check_sweepable(codebook: Codebook) -> None:
     """Raise unless all assignments of the codebook can be examined."""
-    if codebook.n_codewords > 10 or codebook.is_ternary or codebook.is_real:
+    if codebook.n_codewords > 10 or not (np.abs(codebook.matrix) == 1).all():
         raise ValueError(
             f"All assignments are examined for at most 10 codewords of signs without zeros. Got {codebook!r}."
         )

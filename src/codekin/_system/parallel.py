@@ -1,0 +1,300 @@
+"""Share work among threads of this process, or among joblib's workers.
+
+Threads run a compiled function over disjoint blocks. Kernels release the interpreter's lock and write to disjoint
+outputs, so the result does not depend on the number of threads. The pool is of ordinary threads because Numba's own
+threads spin while they wait, which is slow on a busy machine.
+
+Workers compute bits, restarts and splits, which do not depend on each other. joblib provides them: ``n_jobs`` processes
+on this machine, or the backend of a ``joblib.parallel_config`` block, such as a Dask or Ray cluster. Without either
+there are no workers, and threads share the work.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar, copy_context
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+AHEAD_PER_THREAD = 2
+"""How many results :func:`prepared` has ready before they are asked for."""
+
+_LIMIT: ContextVar[int | None] = ContextVar("thread_limit", default=None)
+
+SAMPLES_PER_BLOCK = 256
+"""How many samples a kernel gets at a time: enough for its inner loops, and few enough for the cache."""
+
+
+def available_threads() -> int:
+    """How many processors this process may use; at most as many as :func:`limited_threads` allows."""
+    limit = _LIMIT.get()
+    return _processors() if limit is None else min(limit, _processors())
+
+
+@contextmanager
+def limited_threads(n_threads: int | None) -> Iterator[None]:
+    """Limit the default number of threads within the block. None sets no limit.
+
+    >>> with limited_threads(1):
+    ...     available_threads()
+    1
+    """
+    if n_threads is not None and n_threads < 1:
+        raise ValueError(f"The 'n_threads' parameter must be at least 1. Got {n_threads} instead.")
+    token = _LIMIT.set(n_threads)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int, n_threads: int | None = None) -> None:
+    """Call ``function(start, stop)`` for consecutive blocks that cover ``range(n_items)``.
+
+    The function takes the bounds of a block of ``block`` items and writes only to the outputs of that block. The
+    default number of threads is :func:`available_threads`.
+    """
+    if n_items <= block:
+        if n_items > 0:
+            function(0, n_items)
+        return
+    starts = range(0, n_items, block)
+    threads = min(n_threads or available_threads(), len(starts))
+    if threads <= 1:
+        for start in starts:
+            function(start, min(start + block, n_items))
+        return
+    on_threads(lambda start: function(start, min(start + block, n_items)), starts, n_threads=threads)
+
+
+def on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> list[Result]:
+    """The results of the function for all items, in order. The threads inherit the caller's context variables.
+
+    The function should release the interpreter's lock most of the time.
+    """
+    with ThreadPoolExecutor(n_threads) as pool:
+        # A context serves one thread at a time, so each item has a copy. list() raises what the function raised.
+        return list(pool.map(lambda work: work[0].run(function, work[1]), [(copy_context(), item) for item in items]))
+
+
+def borrowed(free: list[Item], make: Callable[[], Item]) -> Item:
+    """One of the workspaces that threads share and put back, or a new one if all are in use."""
+    try:
+        return free.pop()  # checking first whether there is one would race with other threads
+    except IndexError:
+        return make()
+
+
+def prepared(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> Iterator[Result]:
+    """Yields the results of the function for all items, in order; while one is used, threads prepare the next ones.
+
+    If the next one is not ready, the calling thread prepares one itself. The function should release the interpreter's
+    lock most of the time.
+
+    >>> list(prepared(abs, [-1, 2, -3], n_threads=2))
+    [1, 2, 3]
+    """
+    if n_threads <= 1:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(n_threads - 1)
+    sent = ((item, pool.submit(copy_context().run, function, item)) for item in items)
+    try:
+        waiting = deque(islice(sent, AHEAD_PER_THREAD * n_threads))
+        while waiting:
+            while not waiting[0][1].done():
+                untouched = next((place for place, (_, future) in enumerate(waiting) if future.cancel()), None)
+                if untouched is None:
+                    break
+                item, own = waiting[untouched][0], Future[Result]()
+                own.set_result(function(item))
+                waiting[untouched] = item, own
+            yield waiting.popleft()[1].result()
+            waiting.extend(islice(sent, 1))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+Shared = TypeVar("Shared")
+Part = TypeVar("Part")
+Found = TypeVar("Found")
+
+SECONDS_BETWEEN_LOOKS = 1.0
+"""How often a worker checks whether the process that started it is still alive."""
+
+
+def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
+    """Share all work within the block among ``n_jobs`` of joblib's workers.
+
+    -1 means one per processor, 1 only this process. None keeps the setting of the enclosing block.
+
+    >>> with with_workers(2):
+    ...     n_workers()
+    2
+    """
+    from joblib import parallel_config
+
+    if n_jobs is None:
+        return nullcontext()
+    if n_jobs == 0:
+        raise ValueError("The 'n_jobs' parameter must be a number of workers, or -1 for all processors. Got 0 instead.")
+    config: AbstractContextManager[Any] = (
+        parallel_config(backend="sequential") if n_jobs == 1 else parallel_config(n_jobs=n_jobs)
+    )
+    return config
+
+
+def n_workers() -> int:
+    """How many workers share the work; 1 by default."""
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(None))
+
+
+def share_work(
+    function: Callable[[Shared, Part], Found], shared: Shared, parts: Sequence[Part], *, n_threads: int | None = 1
+) -> Iterator[Found]:
+    """Call ``function(shared, part)`` on the workers for every part; yields the results in order as they come in.
+
+    ``shared`` is sent to each worker once: processes on this machine memory-map its large arrays. On a Dask cluster,
+    workers pass it on to each other and the scheduler keeps a copy, so a lost worker does no harm: its unfinished parts
+    are computed again.
+
+    The function may be called again for a part whose worker was lost, and must not change ``shared``, which may be
+    read-only and which other workers read as well. ``n_threads``: how many threads a worker may use for a part; None
+    for all that it has.
+    """
+    from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
+
+    backend, _ = get_active_backend()
+    placed, parent = _placed(backend, shared), process_to_end_with()
+    # A local process without a part would outlive this one by minutes if this one were killed.
+    n_jobs = None if parent is None else max(1, min(n_workers(), len(parts)))
+    # Copy-on-write arrays count as writable, so kernels compiled for ordinary arrays accept them.
+    pool = Parallel(n_jobs, return_as=returned_as("generator"), mmap_mode="c")
+    try:
+        yield from pool(delayed(_call)(function, placed, part, n_threads, parent) for part in parts)
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "A worker process ended before it finished its work: it was killed, or memory ran out."
+        ) from error
+
+
+def returned_as(kind: str) -> str:
+    """How joblib returns results: ``kind``, or "list" if its backend supports nothing else, as on Ray."""
+    from joblib.parallel import get_active_backend
+
+    return kind if get_active_backend()[0].supports_return_generator else "list"
+
+
+def process_to_end_with() -> int | None:
+    """The number of this process if it starts its workers itself, for :func:`end_with`; otherwise None."""
+    from joblib.parallel import get_active_backend
+
+    return os.getpid() if type(get_active_backend()[0]).__name__ == "LokyBackend" else None
+
+
+def end_with(parent: int | None) -> None:
+    """Make a worker process end soon after the one that started it, even if that one was killed.
+
+    Otherwise joblib's workers finish their current work and then wait five minutes for more. Linux can send them a
+    signal, but sends it already when the thread that started them ends.
+
+    Does nothing if ``parent`` is None or this process itself.
+    """
+    if parent is not None and parent != os.getpid():
+        _watch(parent)
+
+
+@cache
+def _watch(parent: int) -> None:
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    if os.name != "nt":  # on Windows, getppid() does not change when the parent ends
+        threading.Thread(target=watch, name="end with parent", daemon=True).start()
+
+
+@contextmanager
+def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
+    """An array for results; memory-mapped, so that the workers can write to it, if they are processes on this machine.
+
+    Its content is not initialized. It can be used after the block, but the workers no longer see what is written to it.
+    """
+    from joblib.parallel import get_active_backend
+
+    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+        yield np.empty(shape, dtype)
+        return
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    in_memory = Path("/dev/shm")
+    has_room = in_memory.is_dir() and shutil.disk_usage(in_memory).free > 2 * n_bytes
+    # A mapped file can be used after it is unlinked; on systems that don't allow unlinking it, it stays.
+    with TemporaryDirectory(
+        prefix="codekin-", dir=in_memory if has_room else None, ignore_cleanup_errors=True
+    ) as folder:
+        yield np.memmap(Path(folder) / "output", dtype, "w+", shape=shape)
+
+
+def _placed(backend: Any, shared: Any) -> Any:
+    """A handle of the value on a Dask cluster or in Ray's store; otherwise the value itself.
+
+    Data scattered by Dask is lost with the workers that hold it. The result of a task is not: the scheduler computes it
+    again, which here means sending it again.
+    """
+    if type(backend).__name__ == "RayBackend":
+        return sys.modules["ray"].put(shared)
+    if not hasattr(backend, "client"):
+        return shared
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return backend.client.submit(_itself, shared, pure=False)
+
+
+def _itself(value: Shared) -> Shared:
+    return value
+
+
+def _call(
+    function: Callable[[Shared, Part], Found], shared: Shared, part: Part, n_threads: int | None, parent: int | None
+) -> Found:
+    end_with(parent)
+    from joblib import parallel_config
+    from threadpoolctl import threadpool_limits
+
+    distributed, ray = sys.modules.get("distributed"), sys.modules.get("ray")
+    if distributed is not None and isinstance(shared, distributed.Future):
+        shared = shared.result()  # joblib does the work in this process while the cluster has only one worker
+    elif ray is not None and isinstance(shared, ray.ObjectRef):
+        shared = ray.get(shared)
+    # Workers don't start workers of their own: otherwise Dask would share the work of a part again.
+    with limited_threads(n_threads), threadpool_limits(n_threads, "blas"), parallel_config(backend="sequential"):
+        return function(shared, part)

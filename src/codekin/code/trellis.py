@@ -1,0 +1,228 @@
+"""The wide trellis of W-LTLS: a graph with exactly K paths, whose codewords have O(log K) bits.
+
+A bit is an edge; a codeword has +1 on the edges of its path and -1 elsewhere. Paths are numbered in depth-first order,
+and everything here (widths, path numbers, codewords, distances) is a closed form in the base-``width`` digits of K,
+so that no array of size K is made unless it is requested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from operator import index
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from codekin._system.arrays import frozen
+from codekin.code._graph import GraphCodebook, RankingConstants
+from codekin.code.types import CodingMatrix, IntArray
+
+MIN_CODEWORD_LIMIT, CODEWORDS_PER_CLASS = 100_000, 10
+"""Limits of the number of codewords, in all and per class: a model needs memory even for those without a class."""
+
+
+class TrellisCodebook(GraphCodebook):
+    """The paths of a trellis."""
+
+    kind = "trellis"
+    ranking_constants = RankingConstants((10, 20, 50, 100), n_confused=20, n_confusing_codes=None, rate=0.5)
+    widths_to_try = (10, 20, 5, 3, 2)
+    graph: TrellisGraph
+    orders: ClassVar[Mapping[str, str]] = {**GraphCodebook.orders, "online": "samples"}
+
+    @property
+    def trellis(self) -> TrellisGraph:
+        """The graph."""
+        return self.graph
+
+    @property
+    def path_edges(self) -> IntArray:
+        """The edges of every path."""
+        return self.graph.unrank(np.arange(self.graph.n_paths))
+
+    def check_spare_codewords(self, n_classes: int) -> None:
+        """Raise if most codewords would have no class: two numbers define a huge trellis, but not a model."""
+        most = max(MIN_CODEWORD_LIMIT, CODEWORDS_PER_CLASS * n_classes)
+        if self.n_codewords > most:
+            raise ValueError(
+                f"A trellis for {n_classes} classes may have {most:,} codewords. Got {self.n_codewords:,}: "
+                "most of them would have no class."
+            )
+
+    @property
+    def is_ternary(self) -> bool:
+        """No edge ignores a class."""
+        return False
+
+
+@dataclass(frozen=True)
+class TrellisGraph:
+    """The graph of W-LTLS with exactly ``n_paths`` paths from its source to its sink.
+
+    With ``K = n_paths``, ``b = width`` and the digits of ``K = sum_i d_i b**i``, ``i = 0..m``, the vertices are a
+    source s, ``m`` slices of ``b`` vertices (i, l), ``d_m`` vertices t_j and a sink T. The edges, in the order of the
+    codebook's columns:
+
+    1. s -> (0, l);
+    2. (i, l) -> (i + 1, l') for i = 0..m-2, l before l';
+    3. (m - 1, l) -> t_j, j before l;
+    4. t_j -> T;
+    5. shortcuts (i, l) -> T for i = 0..m-1 and l < d_i.
+
+    Paths are ranked in depth-first order, where a vertex's successors come in the order of their numbers and the sink
+    (the shortcut) last. A similarity-preserving assignment gives the paths to the classes in this order.
+
+    >>> graph = TrellisGraph(n_paths=5, width=2)
+    >>> graph.n_edges, graph.min_distance
+    (10, 4)
+    >>> graph.codewords(np.array([0, 2]))
+    array([[ 1, -1,  1, -1, -1, -1,  1, -1,  1, -1],
+           [ 1, -1, -1, -1, -1, -1, -1, -1, -1,  1]], dtype=int8)
+    """
+
+    n_paths: int
+    width: int
+
+    def __post_init__(self) -> None:
+        """Check the two numbers that define the graph."""
+        for name in ("n_paths", "width"):
+            object.__setattr__(self, name, index(getattr(self, name)))
+        if self.n_paths < 2:
+            raise ValueError(f"A trellis needs at least 2 codewords. Got {self.n_paths} instead.")
+        if not 2 <= self.width <= self.n_paths:
+            raise ValueError(
+                f"The width of a trellis must be between 2 and its number of codewords, {self.n_paths}. "
+                f"Got {self.width} instead."
+            )
+
+    @cached_property
+    def digits(self) -> IntArray:
+        """The digits d_0..d_m of the number of paths in base ``width``, least significant first."""
+        digits, rest = [], self.n_paths
+        while rest:
+            rest, digit = divmod(rest, self.width)
+            digits.append(digit)
+        return frozen(np.array(digits, dtype=np.intp))
+
+    @property
+    def n_slices(self) -> int:
+        """The number of slices m, which is log K to the base ``width``, rounded down."""
+        return len(self.digits) - 1
+
+    @property
+    def n_vertices(self) -> int:
+        """The number of vertices: the source is 0, (i, l) is 1 + i b + l, then come the t_j, and the sink is last."""
+        return 2 + self.n_slices * self.width + int(self.digits[-1])
+
+    @cached_property
+    def n_edges(self) -> int:
+        """The number of edges, which is the number of bits of a codeword."""
+        b, m = self.width, self.n_slices
+        return b + (m - 1) * b**2 + b * int(self.digits[-1]) + int(self.digits.sum())
+
+    @property
+    def min_distance(self) -> int:
+        """The smallest Hamming distance between two codewords.
+
+        Two paths that part and meet again differ in at least two edges each, except where one of them is a shortcut and
+        the other passes one vertex: (i, l) -> (i + 1, l') -> T or (m - 1, l) -> t_j -> T.
+        """
+        shortcuts = self.digits[:-1] > 0
+        return 3 if shortcuts[-1] or (shortcuts[1:] & shortcuts[:-1]).any() else 4
+
+    @cached_property
+    def edges(self) -> IntArray:
+        """The vertices that each edge leaves and enters, (n_edges, 2)."""
+        b, m, top = self.width, self.n_slices, int(self.digits[-1])
+        slices = 1 + np.arange(m * b, dtype=np.intp).reshape(m, b)
+        ends = 1 + m * b + np.arange(top, dtype=np.intp)
+        sink = self.n_vertices - 1
+        pairs = [
+            _pairs(np.zeros(1, dtype=np.intp), slices[0]),
+            *(_pairs(slices[i], slices[i + 1]) for i in range(m - 1)),
+            _pairs(ends, slices[-1])[:, ::-1],
+            _pairs(ends, np.array([sink])),
+            *(_pairs(slices[i, :digit], np.array([sink])) for i, digit in enumerate(self.digits[:-1])),
+        ]
+        return frozen(np.concatenate(pairs))
+
+    @cached_property
+    def edge_offsets(self) -> IntArray:
+        """How many paths leave an edge's source by earlier edges, (n_edges,); their sum over a path is its rank."""
+        b, m, top = self.width, self.n_slices, int(self.digits[-1])
+        # Block l of the T_i paths into slice i starts after l blocks of T_{i+1}, the first d_i of them one larger.
+        starts = [self._paths_left(i + 1) * np.arange(b) + np.minimum(np.arange(b), self.digits[i]) for i in range(m)]
+        offsets = [
+            starts[0],
+            *(np.tile(starts[i], b) for i in range(1, m)),
+            np.repeat(np.arange(top), b),
+            np.zeros(top, dtype=np.intp),
+            *(np.full(int(self.digits[i]), self._paths_left(i + 1)) for i in range(m)),
+        ]
+        return frozen(np.concatenate(offsets).astype(np.intp))
+
+    def unrank(self, ranks: ArrayLike) -> IntArray:
+        """The edges of the paths with these ranks, in their order along the path, padded with -1 after a shortcut.
+
+        >>> TrellisGraph(n_paths=5, width=2).unrank([0, 2])
+        array([[ 0,  2,  6,  8],
+               [ 0,  9, -1, -1]])
+        """
+        rest = self._checked_ranks(ranks)
+        b, m = self.width, self.n_slices
+        first_end = b + (m - 1) * b**2
+        first_final = first_end + b * int(self.digits[-1])
+        first_shortcut = first_final + int(self.digits[-1])
+        edges = np.full((len(rest), m + 2), -1, dtype=np.intp)
+        is_open = np.ones(len(rest), dtype=bool)
+        vertex = np.zeros(len(rest), dtype=np.intp)
+        for i in range(m):
+            onward, digit = self._paths_left(i + 1), int(self.digits[i])
+            in_larger = rest < digit * (onward + 1)
+            size = np.where(in_larger, onward + 1, onward)
+            block, rest = np.divmod(np.where(in_larger, rest, rest - digit * (onward + 1)), size)
+            following = np.where(in_larger, block, block + digit)
+            first_edge = following if i == 0 else b + (i - 1) * b**2 + vertex * b + following
+            edges[is_open, i] = first_edge[is_open]
+            stops = is_open & (rest == onward)
+            edges[stops, i + 1] = first_shortcut + following[stops]
+            first_shortcut += digit
+            is_open &= ~stops
+            vertex = following
+        edges[is_open, m] = first_end + rest[is_open] * b + vertex[is_open]
+        edges[is_open, m + 1] = first_final + rest[is_open]
+        return edges
+
+    def rank(self, edges: IntArray) -> IntArray:
+        """The ranks of paths given by their edges: the inverse of :meth:`unrank`."""
+        offsets = np.where(edges >= 0, self.edge_offsets[edges], 0)
+        return np.asarray(offsets.sum(axis=1), dtype=np.intp)
+
+    def codewords(self, ranks: ArrayLike) -> CodingMatrix:
+        """The codewords of the paths with these ranks: +1 on the edges of the path, -1 elsewhere."""
+        edges = self.unrank(ranks)
+        codewords = np.full((len(edges), self.n_edges), -1, dtype=np.int8)
+        row, step = np.nonzero(edges >= 0)
+        codewords[row, edges[row, step]] = 1
+        return codewords
+
+    def _paths_left(self, i: int) -> int:
+        """T_i, the number of paths from a vertex before slice i through slice i onward."""
+        return int(self.n_paths // self.width**i)
+
+    def _checked_ranks(self, ranks: ArrayLike) -> IntArray:
+        checked = np.asarray(ranks, dtype=np.intp)
+        if checked.ndim != 1:
+            raise ValueError(f"Ranks must be one-dimensional. Got shape {checked.shape} instead.")
+        outside = checked[(checked < 0) | (checked >= self.n_paths)]
+        if outside.size:
+            raise ValueError(f"Ranks must be between 0 and {self.n_paths - 1}. Got {int(outside[0])} instead.")
+        return checked
+
+
+def _pairs(first: IntArray, second: IntArray) -> IntArray:
+    """All pairs of the two, those of ``first[0]`` before those of ``first[1]``."""
+    return np.stack([np.repeat(first, len(second)), np.tile(second, len(first))], axis=1)

@@ -1,0 +1,171 @@
+"""Options for reading a file."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from numpy.typing import NDArray
+
+from codekin.data.datasets import TableColumns
+
+LabelKind = Literal["auto", "int", "str", "none"]
+IndexBase = Literal["auto", 0, 1]
+MultilabelPolicy = Literal["error", "first", "drop"]
+FeatureOrder = Literal["increasing", "any"]
+UnknownPolicy = Literal["error", "drop"]
+
+MAX_HASH_BITS = 30
+
+LABEL_PREFIX = "__label__"
+"""What stands before a label in fastText's files."""
+FEATURE_FORMATS = ("svmlight", "xmc", "vw", "npz")
+"""The formats of samples that already have features."""
+TEXT_FORMATS = ("tsv", "csv", "jsonl", "parquet", "fasttext", "folder")
+FORMATS = (*FEATURE_FORMATS, *TEXT_FORMATS)
+"""The formats that can be read."""
+_OPTION_FORMATS = {
+    "label": ("csv", "tsv", "jsonl", "parquet"),
+    "text": ("csv", "tsv", "jsonl", "parquet"),
+    "numbers": ("csv", "tsv", "jsonl", "parquet"),
+    "categories": ("csv", "tsv", "jsonl", "parquet"),
+    "header": ("csv", "tsv"),
+    "delimiter": ("csv", "tsv"),
+    "encoding": tuple(format for format in FORMATS if format not in ("npz", "parquet")),
+}
+"""The formats that options are for."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Options for reading a file.
+
+    Parameters
+    ----------
+    labels : {"auto", "int", "str", "none"}, default="auto"
+        "auto": integers if all labels are plain integers, such as 7 and -1, otherwise strings as written. "int":
+        integers, also +1 and 3.0, or an error. "str": strings as written. "none": labels are not read and may be
+        missing.
+    index_base : {"auto", 0, 1}, default="auto"
+        The index of the first feature in an svmlight file. "auto" means 0 if the file contains that index, else 1.
+    multilabel : {"error", "first", "drop"}, default="error"
+        What to do with a row of several labels (integers joined by commas): raise, use the first one, or leave the row
+        out. With "first" and "drop", rows without any label are left out as well.
+    feature_order : {"increasing", "any"}, default="increasing"
+        Whether the indices of an svmlight row must increase, or are sorted after reading.
+    unknown_features : {"error", "drop"}, default="error"
+        What to do with indices beyond ``n_features``, if that is given. "drop" needs an index base of 0 or 1.
+    hash_bits : int, optional
+        Hash the features' names into ``2**hash_bits`` columns; only Vowpal Wabbit files have names. 0 means that the
+        names are indices. By default 0 if the first names are integers in one namespace, else 20.
+    label : str or int, optional
+        The column of a table that holds the labels: its name, or its number, counted from 1. By default the column that
+        is called "label", "category", "class" or the like, if there is one.
+    text : str, int, or sequence of them, optional
+        The columns that hold the texts. By default the column that is called "text", "title", "description" or the
+        like, if there is one.
+    numbers, categories : str, int, or sequence of them, optional
+        Further columns to read: numbers, and names of categories.
+    header : bool, optional
+        Whether the first row of a CSV or TSV file holds the names of the columns. Without it, columns are called by
+        their numbers. By default a CSV file has a header, and a TSV file if the header has the columns' names.
+    delimiter : str, optional
+        The character between two columns of a CSV file. By default a comma, tab, semicolon or bar, whichever the first
+        rows have.
+    encoding : str, optional
+        The encoding of a text file. By default UTF-8, or UTF-16 if a byte order mark says so.
+    trained_on : TableColumns, optional
+        The columns of the table that a model was trained on: used where ``label`` and ``text`` say nothing.
+    """
+
+    labels: LabelKind = "auto"
+    index_base: IndexBase = "auto"
+    multilabel: MultilabelPolicy = "error"
+    feature_order: FeatureOrder = "increasing"
+    unknown_features: UnknownPolicy = "error"
+    hash_bits: int | None = None
+    label: str | None = None
+    text: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    header: bool | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    trained_on: TableColumns | None = None
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if self.label is not None:
+            object.__setattr__(self, "label", str(self.label))
+        for name in ("text", "numbers", "categories"):
+            given: Any = getattr(self, name)
+            columns = (given,) if isinstance(given, str | int) else given
+            object.__setattr__(self, name, tuple(str(column) for column in columns))
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0 '):
+            raise ValueError(
+                "The 'delimiter' option of a reader must be one character, and no quote, blank or line end. Got "
+                f"{self.delimiter!r} instead."
+            )
+        if self.encoding is not None:
+            _check_text_encoding(self.encoding)
+        for name, kind in (
+            ("labels", LabelKind),
+            ("index_base", IndexBase),
+            ("multilabel", MultilabelPolicy),
+            ("feature_order", FeatureOrder),
+            ("unknown_features", UnknownPolicy),
+        ):
+            value, choices = getattr(self, name), get_args(kind)
+            if value not in choices:
+                shown = ", ".join(repr(choice) for choice in choices)
+                raise ValueError(f"The '{name}' option of a reader must be one of {shown}. Got {value!r} instead.")
+        if self.hash_bits is not None and not 0 <= self.hash_bits <= MAX_HASH_BITS:
+            raise ValueError(
+                f"The 'hash_bits' option of a reader must be from 0 to {MAX_HASH_BITS}. Got {self.hash_bits} instead."
+            )
+        if self.unknown_features == "drop" and self.index_base == "auto":
+            raise ValueError("Unknown features can be dropped only when 'index_base' is 0 or 1. Got 'auto' instead.")
+
+
+def names_columns(options: ReadOptions) -> bool:
+    """Whether columns of a table are chosen."""
+    return options.label is not None or bool(options.text or options.numbers or options.categories)
+
+
+def _check_text_encoding(name: str) -> None:
+    try:
+        "".encode(name)
+        codecs.getincrementaldecoder(name)
+    except (LookupError, UnicodeError):
+        raise ValueError(
+            f"The 'encoding' option of a reader must be one that Python knows, such as 'latin-1'. Got {name!r} instead."
+        ) from None
+
+
+def check_options(options: ReadOptions, format: str) -> None:
+    """Raise if an option is given that means nothing in a format."""
+    for option, formats in _OPTION_FORMATS.items():
+        value = getattr(options, option)
+        if value not in (None, ()) and format not in formats:
+            raise ValueError(
+                f"The '{option}' option of a reader is for {', '.join(formats)}. Got {value!r} and a file of {format}."
+            )
+
+
+def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:
+    """The encoding of features from a description: ``index_base`` and ``hash_bits``; raises on anything else."""
+    is_known = isinstance(encoding, Mapping) and set(encoding) <= {"index_base", "hash_bits"}
+    if not is_known or not all(type(value) is int for value in encoding.values()):
+        raise ValueError(f"The encoding of features has 'index_base' and 'hash_bits', integers. Got {encoding!r}.")
+    ReadOptions(**encoding)
+    return dict(encoding)
+
+
+def label_kind(classes: NDArray[Any]) -> Literal["int", "str"]:
+    """The option ``labels`` for reading labels that are compared with given ones."""
+    if classes.dtype.kind not in "iu":
+        return "str"
+    # Longer ones are read and compared as written.
+    return "int" if all(abs(label) < 10**18 for label in classes.tolist()) else "str"

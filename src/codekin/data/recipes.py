@@ -1,0 +1,204 @@
+"""What is counted in texts: recipes, each of one or several blocks of features side by side.
+
+A word is a run of letters, digits and underscores of any length. It goes on over a point before a digit ("3.0",
+"E11.9", "v2.1") and over plus and number signs at its end ("C++", "F#"). Characters are counted within what stands
+between white space, with a space on both sides, so that scripts without spaces have features, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin.kernels.text import (
+    CHARACTERS,
+    IS_DIGIT,
+    IS_KNOWN,
+    IS_SPACE,
+    IS_WORD,
+    PREFIXES,
+    SHORTEST,
+    WORDS,
+    count_terms,
+)
+
+PATTERNS = {1: r"\w\w+", 2: r"\w+", 3: r"\w+(?:\.\d\w*)*(?:[+#]+(?![\w+#]))?"}
+"""What a word is, for each version of the format: the first one left out words of one character."""
+VERSION = max(PATTERNS)
+FIND_WORDS: dict[int, Callable[[str], list[str]]] = {
+    version: re.compile(pattern).findall for version, pattern in PATTERNS.items()
+}
+MAX_NGRAM = 100
+"""The longest n-gram: the number of features of a text is this times its length."""
+
+Kind = Literal["words", "characters", "prefixes"]
+NUMBER_OF_KIND = {"words": WORDS, "characters": CHARACTERS, "prefixes": PREFIXES}
+MARKS = {"words": "{}", "characters": "[{}]", "prefixes": "{}*"}
+"""How terms are shown where there are several blocks. No word has these marks."""
+
+
+class NoFeaturesError(ValueError):
+    """Nothing in these samples can be learned from."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A kind of terms that are counted in texts.
+
+    Parameters
+    ----------
+    kind : {"words", "characters", "prefixes"}
+        N-grams of words, characters within words, or the first letters of longer words.
+    ngrams : tuple of two int
+        The shortest and the longest n-grams; for prefixes, how many letters.
+    min_df : int, default=1
+        Leave out terms that occur in fewer texts.
+    weight : float, default=1
+        What the values of this block are multiplied by before rows are scaled to length one.
+    """
+
+    kind: Kind
+    ngrams: tuple[int, int]
+    min_df: int = 1
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"A block of text features is of words, characters or prefixes. Got {self.kind!r}.")
+        object.__setattr__(self, "ngrams", checked_ngrams("ngrams", self.ngrams))
+        if not (is_count(self.min_df) and is_number(self.weight) and isfinite(self.weight) and self.weight > 0):
+            raise ValueError(
+                "A block of text features needs a 'min_df' of at least 1 and a positive weight. "
+                f"Got {self.min_df!r} and {self.weight!r}."
+            )
+
+    def term(self, text: str, start: int, stop: int, version: int) -> str:
+        """The term that the kernel found there, in a text in lower case."""
+        if self.kind == "words":
+            return " ".join(FIND_WORDS[version](text[start:stop]))
+        # White space, and what is outside of the text, stands for the space around a word.
+        before, after = " " * (start < 0), " " * (stop > len(text))
+        term = before + text[max(start, 0) : stop] + after
+        return "".join(" " if letter.isspace() else letter for letter in term)
+
+
+def checked_ngrams(name: str, ngrams: Any) -> tuple[int, int]:
+    """The shortest and the longest n-grams as integers. Raises ValueError if they are not."""
+    is_pair = isinstance(ngrams, tuple | list) and len(ngrams) == 2 and all(map(is_count, ngrams))
+    if not (is_pair and ngrams[0] <= ngrams[1] <= MAX_NGRAM):
+        raise ValueError(
+            f"The '{name}' of text features must be two integers, 1 <= from <= to <= {MAX_NGRAM}. Got {ngrams} instead."
+        )
+    return int(ngrams[0]), int(ngrams[1])
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is an integer of at least one."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1  # type: ignore[unreachable]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+_WORDS = Block("words", (1, 2))
+RECIPES: dict[str, tuple[Block, ...]] = {
+    "words": (_WORDS,),
+    "words+trigrams": (_WORDS, Block("characters", (3, 3), min_df=3)),
+    "words+prefixes": (_WORDS, Block("prefixes", (4, 4)), Block("prefixes", (6, 6))),
+    "characters": (Block("characters", (2, 4), min_df=2),),
+}
+"""The blocks of each recipe."""
+
+
+def choices_of_old(settings: Mapping[str, Any], n_terms: int) -> dict[str, Any]:
+    """The choices of a state before version 3, which had one block."""
+    names = {"version", "method", "analyzer", "ngram_range", "min_df", "max_features", "n_features"}
+    if not set(settings) <= names:
+        raise KeyError(*(set(settings) - names))
+    features = {"word": "words", "char_wb": "characters"}[settings["analyzer"]]
+    is_hashed = {"tfidf": False, "hashing": True}[settings["method"]]
+    return {
+        "version": settings.get("version", 1),
+        "features": features,
+        "n_columns": settings["n_features"] if is_hashed else 0,
+        "blocks": [{"kind": features, "ngrams": tuple(settings["ngram_range"]), "min_df": settings["min_df"]}],
+        "max_features": settings.get("max_features"),
+        "n_terms": [] if is_hashed else [n_terms],
+    }
+
+
+# ----- texts as the kernels take them -------------------------------------------------------------------------------
+
+LETTERS_AT_A_TIME = 2**18
+"""Texts are given to the kernels in groups of about this many letters."""
+N_ASCII, N_POINTS = 128, 0x110000
+
+FLAGS = np.zeros(N_POINTS, np.uint8)
+"""What is known about each code point that has occurred."""
+
+
+def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """The code points of texts in lower case, and where the texts end; what is to be known about them is then known."""
+    lowered = [text.lower() for text in texts]
+    whole = lowered[0] if len(lowered) == 1 else "".join(lowered)
+    points = np.frombuffer(whole.encode("utf-32-le", errors="surrogatepass"), np.uint32)
+    if not whole.isascii():
+        _learn(points[FLAGS[points] == 0])
+    return points, np.fromiter(accumulate(map(len, lowered)), np.int64, len(lowered))
+
+
+def _learn(points: NDArray[np.uint32]) -> None:
+    """Find out what code points are, in the words of Python's regular expressions."""
+    for point in np.unique(points).tolist():
+        letter = chr(point)
+        is_word, is_digit, is_space = letter.isalnum() or letter == "_", letter.isdecimal(), letter.isspace()
+        FLAGS[point] = IS_KNOWN | IS_WORD * is_word | IS_DIGIT * is_digit | IS_SPACE * is_space
+
+
+_learn(np.arange(N_ASCII, dtype=np.uint32))
+
+
+def groups(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yields the texts in groups of limited length. Raises if there is something else among them."""
+    if isinstance(texts, str):
+        raise ValueError(f"Texts must be a list of strings, or another iterable. Got the string {texts[:40]!r}.")
+    group: list[str] = []
+    n_letters = 0
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"Texts must be strings. Got {text!r} as text {number}.")
+        group.append(text)
+        n_letters += len(text)
+        if n_letters >= LETTERS_AT_A_TIME:
+            yield group
+            group, n_letters = [], 0
+    if group:
+        yield group
+
+
+def counted_terms(texts: Iterable[str], blocks: NDArray[np.int64], version: int) -> NDArray[np.int32]:
+    """For each term of texts: in how many it is, the last and the first of them, where it is there, and its block."""
+    slots, keys, facts = (
+        np.full(SHORTEST, -1, np.int32),
+        np.zeros(SHORTEST, np.uint64),
+        np.zeros((SHORTEST, 6), np.int32),
+    )
+    n_terms = n_texts = 0
+    for group in groups(texts):
+        points, ends = code_points(group)
+        slots, keys, facts, n_terms = count_terms(
+            points, ends, n_texts, FLAGS, version, blocks, slots, keys, facts, n_terms
+        )
+        n_texts += len(group)
+    return facts[:n_terms]

@@ -1,0 +1,234 @@
+"""Training and validation samples from files, in memory or on disk, with texts converted to features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from codekin._system.rows import StoredRows
+from codekin.code import IntArray
+from codekin.data.caching import DEFAULT_MEMORY, cached_data
+from codekin.data.datasets import Data, DataError, SparseData, TextData
+from codekin.data.model_input import ModelInput
+from codekin.data.options import ReadOptions, label_kind
+from codekin.data.reading import format_of, read_data
+from codekin.data.row_features import Features
+from codekin.data.tables import understood
+from codekin.progress import report, reported, reporter
+
+VOCABULARY_SHARE = 0.3
+"""How much of a budget the vocabulary of texts may take where the rest is short of space."""
+BYTES_PER_PAIR = 9
+"""What a pruned, re-ranked tree takes for every term of a class: three in the class vectors, up to six in its nodes."""
+USUAL_COMPRESSION = 4
+"""By how much gzip compresses a file of numbers, roughly."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSamples:
+    """What was read to learn from; and held-out samples with their labels, or the share of texts to hold back."""
+
+    data: Data
+    held_out: tuple[Any, Any] | float | None = None
+
+    @property
+    def given(self) -> Any:
+        """The features, or the texts as they were read."""
+        return self.data.X if isinstance(self.data, SparseData) else self.data
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that the features take or, on disk, may take; those of held-out samples, too."""
+        given = (self.given, self.held_out[0] if isinstance(self.held_out, tuple) else None)
+        return sum(_bytes_of(X) for X in given if X is not None and not isinstance(X, TextData))
+
+    @property
+    def sample_weight(self) -> Any:
+        return self.data.sample_weight if isinstance(self.data, SparseData) else None
+
+
+@dataclass(frozen=True, eq=False)
+class SampleReader:
+    """How to read samples, as the options say."""
+
+    note: Callable[[str], None]
+    format: str
+    n_features: int | None
+    options: ReadOptions
+    shows_rows: bool = False
+
+    def samples(
+        self, source: str, validation: str | float | None, max_memory: int | None, cache: Path | None, seed: int
+    ) -> TrainingSamples:
+        """Training samples, on disk if there are too many or that was requested, and validation samples.
+
+        Those are from a file, or a share of the samples; of texts, the classifier holds it back.
+        """
+        data = self._training_samples(source, max_memory, cache)
+        if isinstance(data, SparseData) and data.X.nnz == 0:
+            raise DataError(source, f"none of its {data.n_samples:,} samples has any feature to learn from.")
+        if isinstance(validation, str):
+            return TrainingSamples(data, self._validation_samples(validation, data))
+        if validation is None or isinstance(data, TextData):
+            return TrainingSamples(data, validation)
+        X: Any = data.X
+        if isinstance(X, StoredRows):
+            raise ValueError(
+                f"--validation {validation:.0%} needs samples in memory. Those of {source} are on disk; give a file."
+            )
+        kept, held = held_back(data.encoded_labels.class_index, validation, np.random.RandomState(seed))
+        weights = None if data.sample_weight is None else data.sample_weight[kept]
+        own = replace(data, X=data.X[kept], class_index=data.encoded_labels.class_index[kept], sample_weight=weights)
+        return TrainingSamples(own, (data.X[held], data.labels[held]))
+
+    def _training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> Data:
+        limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
+        if cache is not None or (max_memory is not None and source != "-" and _text_bytes(Path(source)) > limit):
+            return self._on_disk(Path(source), cache, limit)
+        progress = reporter(f"reading {source}")
+        data = read_data(source, self.format, n_features=self.n_features, options=self.options, progress=progress)
+        if isinstance(data, TextData) and self.shows_rows:
+            self.note(understood(data, source))
+        _check_classes(data, source)
+        if isinstance(data, TextData):
+            _check_several_labels(data, source)
+            for doubt in _doubts(data):
+                self.note(f"{source}: {doubt}")
+        return data
+
+    def _on_disk(self, source: Path, cache: Path | None, max_memory: int) -> SparseData:
+        data = cached_data(
+            source,
+            cache,
+            format=self.format,
+            n_features=self.n_features,
+            options=self.options,
+            max_memory=max_memory,
+            progress=reporter(f"reading {source}"),
+            note=lambda sentence: self.note(f"{source}: {sentence}"),
+        )
+        _check_classes(data, str(source))
+        return data
+
+    def _validation_samples(self, source: str, training: Data) -> tuple[Any, Any]:
+        """Samples and labels, of the same kinds as those to learn from."""
+        assert training.classes is not None
+        options, how = replace(self.options, labels=label_kind(training.classes), hash_bits=None), self.format
+        progress = reporter(f"reading {source}")
+        X: Any
+        if isinstance(training, TextData):
+            how = format_of(source, how).replace("auto", "tsv")
+            X = data = read_data(source, how, options=replace(options, trained_on=training.table), progress=progress)
+            if not isinstance(data, TextData):
+                raise DataError(source, "the samples to learn from are texts, but there are features in this file.")
+            labels = data.labels
+        else:
+            chunks = ModelInput(None, training.encoding).chunks(
+                source, format=how, n_features=training.n_features, options=options, progress=progress
+            )
+            parts = [(X, data.labels) for X, data in chunks]
+            X, labels = csr_array(vstack([X for X, _ in parts])), np.concatenate([of_part for _, of_part in parts])
+        if not np.isin(labels, training.classes).any():
+            raise DataError(
+                source,
+                f"none of its {len(labels):,} samples has a label of the training samples. "
+                f"Got {labels[0].item()!r}, for example.",
+            )
+        return X, labels
+
+
+def vocabulary_within(
+    fitted: Features, max_model_bytes: int | None, texts: Sequence[Any], class_index: IntArray
+) -> Features:
+    """The vectorizer with the largest vocabulary that leaves space for the rest of a model, or its share."""
+    most = max_model_bytes
+    if most is None or fitted.within(int(VOCABULARY_SHARE * most)) is fitted:
+        return fitted
+    X = fitted.transform(reported(texts, "counting the terms of classes", unit="texts"))
+    pairs = np.repeat(class_index, np.diff(X.indptr)) * X.shape[1] + X.indices
+    allowed = max(most - BYTES_PER_PAIR * len(np.unique(pairs)), int(VOCABULARY_SHARE * most))
+    smaller = fitted.within(allowed)
+    if smaller is not fitted:
+        kept = f"keeping the {smaller.n_features:,} most frequent of {fitted.n_features:,} terms"
+        report("", detail=f"{kept}: they take {allowed / most:.0%} of the budget")
+        report("")
+    return smaller
+
+
+def held_back(class_index: IntArray, share: Any, rng: Any) -> tuple[IntArray, IntArray]:
+    """The rows to learn from and a random share of the rows to hold back; every class keeps a row to learn from.
+
+    Raises ValueError if that is no share, or if there is nothing to hold back.
+
+    >>> kept, held = held_back(np.array([0, 0, 0, 1, 1, 2]), 1 / 3, np.random.RandomState(0))
+    >>> kept.tolist(), held.tolist()
+    ([2, 3, 4, 5], [0, 1])
+    """
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
+        raise ValueError(
+            "The 'validation' parameter must be two values, samples and labels, or a share of the samples between 0 "
+            f"and 1. Got {share!r} instead."
+        )
+    order = rng.permutation(len(class_index))
+    is_spare = np.ones(len(order), bool)
+    is_spare[np.unique(class_index[order], return_index=True)[1]] = False
+    held = np.sort(order[is_spare][: max(round(float(share) * len(order)), 1)])
+    if not len(held):
+        raise ValueError(
+            f"No samples can be held back for validation: every class has one sample. Got the share {share!r}."
+        )
+    return np.setdiff1d(np.arange(len(order)), held, assume_unique=True), held
+
+
+def _bytes_of(X: csr_array | StoredRows) -> int:
+    if isinstance(X, StoredRows):
+        return X.max_memory
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+
+def _text_bytes(source: Path) -> int:
+    """The approximate uncompressed size of a file, more than its samples take in memory; 0 if it does not exist."""
+    if not source.is_file():
+        return 0
+    return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
+
+
+def _doubts(data: TextData) -> Iterator[str]:
+    """Yields what suggests that the columns of a file are not a label and a text."""
+    if _n_classes(data) == data.n_samples:
+        where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
+        yield f"no two lines have the same label. The label is {where}."
+    if data.table is None and all("\t" in text for text in data.texts):
+        yield "every line has more than two columns. The first is the label, all others are the text."
+
+
+def _check_classes(data: Data, source: str) -> None:
+    """Raise if there is only one class."""
+    if _n_classes(data) < 2:
+        raise DataError(source, f"samples of at least 2 classes are needed. All {data.n_samples:,} have one label.")
+
+
+def _check_several_labels(data: TextData, source: str) -> None:
+    """Raise if cells of a table have several labels."""
+    if data.table is None or data.classes is None:
+        return
+    known = set(map(str, data.classes.tolist()))
+    for label in sorted(known):
+        for separator in ("|", ";"):
+            parts = [part.strip() for part in label.split(separator)]
+            if len(parts) > 1 and known.issuperset(parts):
+                raise DataError(
+                    source,
+                    f"the label {label!r} looks like several in one, since {' and '.join(map(repr, parts))} are labels."
+                    " One label per row can be learned; keep one, or rename the label if it is a class of its own.",
+                )
+
+
+def _n_classes(data: Data) -> int:
+    return 0 if data.classes is None else len(data.classes)

@@ -1,0 +1,218 @@
+"""A text classifier as a static page: the arrays of the model and a script that predicts, in one HTML file."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin._system.arrays import as_narrow
+from codekin._system.files import folder_for, whole_file
+from codekin._version import __version__
+from codekin.code import entry_for
+from codekin.data.row_features import Features, FittedRows
+from codekin.deploy.export.contents import Arrays, check_n_labels, exported_model, packed
+from codekin.estimators.text_predictions import with_features
+from codekin.learners.compact import CompactSparseLinearBits
+from codekin.learners.linear import linear_rows
+from codekin.learners.tree_bits import TreeBits, sizes_of_steps
+from codekin.pages.html import asset, filled
+
+PAGE = "index.html"
+SCRIPTS = "engine.js", "codes.js"
+
+
+def export_page(
+    classifier: Any,
+    folder: str | os.PathLike[str],
+    *,
+    vectorizer: Features | None = None,
+    title: str = "Text classifier",
+    k: int = 5,
+) -> Path:
+    """Write a text classifier as a static page: type a text, get its classes, without a server.
+
+    The page is one HTML file with the model inside, which needs no network; any browser since 2023 shows it, from a
+    disk or from any web server. Anyone who has the page has the model, its vocabulary and its labels.
+
+    Parameters
+    ----------
+    classifier : TextClassifier or ExtremeClassifier
+        One or more trees of classes or a single code on a trellis, re-ranked or not, of one text. Several codes on a
+        trellis and models of several columns cannot be exported.
+    folder : path
+        Where to write ``index.html``; the folder is made if necessary.
+    vectorizer : FittedVectorizer, optional
+        What makes an ExtremeClassifier's features of texts; a TextClassifier has its own.
+    title : str, default="Text classifier"
+        The heading of the page.
+    k : int, default=5
+        How many classes the page shows.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    classifier, vectorizer = with_features(classifier, vectorizer)
+    model = exported_model(classifier)
+    if vectorizer is None:
+        raise ValueError("A page needs a TextClassifier, or the 'vectorizer' of a classifier's features. Got none.")
+    if vectorizer.n_features != classifier.n_features_in_:
+        raise ValueError(
+            f"A classifier of {classifier.n_features_in_} features needs a vectorizer with as many. "
+            f"Got one with {vectorizer.n_features}."
+        )
+    n_shown = min(k, len(classifier.classes_))
+    check_n_labels(model, n_shown)
+    content = packed(*described_model(classifier, vectorizer, n_shown))
+    n_classes, n_features = f"{model.n_classes:,}", f"{vectorizer.n_features:,}"
+    values = {
+        "title": html.escape(title),
+        "footer": f"{n_classes} classes, {n_features} features. Everything happens in this page; no text leaves it. "
+        f"Made with codekin {__version__}.",
+        "model": content,
+        "engine": "".join(asset("codekin.deploy.export", name) for name in SCRIPTS),
+        "k": str(n_shown),
+    }
+    page = filled(asset("codekin.deploy.export", "page.html"), values)
+    target = Path(folder)
+    with folder_for(target), whole_file(target / PAGE) as stream:
+        stream.write(page.encode("utf-8"))
+    return target / PAGE
+
+
+def described_model(classifier: Any, vectorizer: Features, k: int) -> tuple[dict[str, Any], Arrays]:
+    """What the page's script needs to know for up to k answers, and its arrays; classes are in the order of paths.
+
+    Raises ValueError if the script cannot predict what this classifier does.
+    """
+    model = exported_model(classifier)
+    if not hasattr(classifier, "temperature_"):
+        raise ValueError(f"A page holds an ExtremeClassifier. Got one of type {type(classifier).__name__}.")
+    if isinstance(vectorizer, FittedRows):
+        columns = ", ".join(replace(vectorizer.columns, label=None).names)
+        raise ValueError(f"A page takes one text. Got a model of the columns {columns}; codekin serve takes these.")
+    writer = entry_for(WRITERS, model.codebook)
+    settings, arrays = vectorizer.to_state()
+    classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
+    description: dict[str, Any] = {
+        "labels": [str(label) for label in classifier.classes_[classes].tolist()],
+        "vectorizer": settings,
+        "kind": model.codebook.kind,
+        "n_classes": model.n_classes,
+        "temperature": float(model.temperature),
+        "ranking": None,
+    }
+    prior = model.prior
+    if prior is not None:
+        first, place = prior.order[:k], np.argsort(classes)
+        description["prior"] = [place[first].tolist(), prior.losses[first].tolist()]
+    ranking = model.ranking
+    if ranking is not None:
+        if ranking.vectors is not None:
+            arrays |= _vectors(ranking.vectors, classes)
+        description["ranking"] = {
+            "n_candidates": min(ranking.n_candidates, model.n_classes),
+            "weight": float(ranking.weight),
+            "temperature": float(ranking.temperature),
+            "reach": None,
+        }
+    writer(model, classes, description, arrays)
+    return description, arrays
+
+
+def _write_trellis(model: Any, classes: NDArray[Any], description: dict[str, Any], arrays: Arrays) -> None:
+    """Add the edges of all classes, and the weights of the edges."""
+    if len(model.codes) > 1:
+        raise ValueError(f"A page holds a single trellis or trees. Got {len(model.codes)} trellises.")
+    trellis = model.codebook.trellis
+    edges = trellis.unrank(model.assignment.codeword_of_class[classes])
+    arrays["edges"] = as_narrow(np.where(edges < 0, trellis.n_edges, edges))
+    arrays |= _weights(model.bits)
+    description |= {
+        "n_bits": int(trellis.n_edges),
+        "path_edges": int(edges.shape[1]),
+        "loss": model.decoder.loss.name,
+        "is_gapped": isinstance(model.bits, CompactSparseLinearBits),
+    }
+
+
+def _weights(bits: Any) -> Arrays:
+    if isinstance(bits, CompactSparseLinearBits):
+        starts = np.concatenate([[0], np.cumsum(bits.counts, dtype=np.int64)])
+        weights = bits.weights if bits.weights.dtype == np.int8 else bits.weights.astype(np.float32)
+        return {
+            "weights": weights,
+            "gaps": bits.gaps,
+            "starts": starts.astype(np.uint32),
+            "scales": bits.scale_of_feature,
+            "bias": bits.bias,
+        }
+    rows = linear_rows(bits)
+    n_features = len(rows.weights)
+    row_of_feature = np.arange(n_features) if rows.row_of_feature is None else rows.row_of_feature
+    weights = rows.weights if rows.weights.dtype == np.int8 else rows.weights.astype(np.float32)
+    arrays = {"weights": weights, "row_of_feature": as_narrow(row_of_feature), "bias": rows.bias}
+    return arrays if rows.scales is None else {**arrays, "scales": rows.scales}
+
+
+def _write_trees(model: Any, classes: NDArray[Any], description: dict[str, Any], arrays: Arrays) -> None:
+    """Add the trees and their weights; classes are numbered in the order of the first tree's leaves: ``classes``.
+
+    Of each node there are the number of children and the first of them: a node, or minus one minus a leaf. The others
+    follow it.
+    """
+    number_of_class = np.empty(len(classes), np.intp)
+    number_of_class[classes] = np.arange(len(classes))
+    description |= {"n_trees": len(model.codes), "beam": model.decoder.beam}
+    if model.ranking is not None and np.isfinite(model.ranking.max_loss_gap):
+        description["ranking"]["reach"] = float(model.ranking.max_loss_gap)
+    for t, member in enumerate(model.codes):
+        bits: Any = member.bits
+        tree = bits.tree
+        own = {
+            "n_children": as_narrow(np.diff(tree.first_bits)),
+            "below": tree.children[tree.first_bits[:-1]].astype(np.int32),
+            "bias": bits.bias,
+            **_weights_of_tree(bits),
+        }
+        if t > 0:
+            own["classes"] = as_narrow(number_of_class[member.code.assignment.class_of_codeword(tree.n_paths)])
+        arrays |= {f"tree{t}_{name}": array for name, array in own.items()}
+
+
+def _weights_of_tree(bits: TreeBits) -> Arrays:
+    own = {name: getattr(bits, name) for name in ("counts", "nodes", "lengths", "children")}
+    if bits.scale is None:
+        return {**own, "weights": bits.values}
+    return {**own, "weights": bits.weights, "sizes": sizes_of_steps(bits.scale)}
+
+
+Writer = Callable[[Any, NDArray[Any], dict[str, Any], Arrays], None]
+WRITERS: dict[str, Writer | str] = {
+    **dict.fromkeys(("signs", "symbols", "targets"), "A page holds a trellis or trees."),
+    "trellis": _write_trellis,
+    "tree": _write_trees,
+}
+"""Maps the kind of a codebook to what adds its codes to a description and arrays; ``codes.js`` has a reader of each."""
+
+
+def _vectors(vectors: Any, classes: NDArray[Any]) -> Arrays:
+    """Class vectors in the order of the paths."""
+    own = vectors.to_csr()[classes]
+    own.sort_indices()
+    scales = vectors.scales[classes]
+    steps = np.rint(own.data / np.repeat(np.where(scales > 0, scales, 1), np.diff(own.indptr))).astype(np.int8)
+    return {
+        "vector_starts": own.indptr.astype(np.uint32),
+        "vector_features": as_narrow(own.indices),
+        "vector_steps": steps,
+        "vector_scales": scales.astype(np.float32),
+    }

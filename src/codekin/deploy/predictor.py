@@ -1,0 +1,359 @@
+"""Predictions for programs that answer requests: one sample at a time, or samples that came one by one together.
+
+``best_labels`` and ``json_objects`` are the answers of ``codekin predict`` and of ``codekin serve``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import get_tags
+
+from codekin._system.numeric_range import MAX_DOUBLE, MAX_SINGLE, check_single_precision
+from codekin._system.rows import Row
+from codekin.data.model_input import known_word_counter
+from codekin.data.row_features import Features, FittedRows
+from codekin.decoding.decoder import check_k
+from codekin.estimators.base import CodedClassifier
+from codekin.estimators.text_predictions import with_features
+from codekin.learners.independent import EstimatorBits
+from codekin.model import Model
+from codekin.storage import ModelFolderError, SavedModel, load_saved
+from codekin.storage.folder import Trust
+
+__all__ = ["Predictor"]
+
+Best = tuple[list[list[Any]], list[list[float]] | None]
+"""The best labels of each sample, and their probabilities, if they were wanted."""
+
+
+class Predictor:
+    """The labels of one sample after the other, without the checks and conversions that many samples share.
+
+    The labels are those of the classifier, for a sample alone. All arrays are made ready and all kernels are compiled
+    when a predictor is made, so that the first prediction takes as long as the others. Any number of threads may use
+    one predictor; the kernels run without Python's lock.
+
+    Parameters
+    ----------
+    classifier : ECOCClassifier, ExtremeClassifier or TextClassifier
+        Fitted. Later changes to it, such as ``partial_fit``, do not change the predictor.
+    vectorizer : FittedVectorizer, optional
+        Converts texts to features, for a classifier of features that are made of texts; a TextClassifier has its own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from codekin import ECOCClassifier, Predictor
+    >>> X, y = load_digits(return_X_y=True)
+    >>> predictor = Predictor(ECOCClassifier(random_state=0).fit(X, y))
+    >>> predictor.predict(X[3])
+    3
+    >>> labels, losses = predictor.top_k(X[3], 2)
+    >>> labels[0], losses[0] < losses[1]
+    (3, True)
+    """
+
+    def __init__(self, classifier: Any, *, vectorizer: Features | None = None) -> None:
+        classifier, vectorizer = with_features(classifier, vectorizer)
+        if not isinstance(classifier, CodedClassifier):
+            raise TypeError(
+                "Predictor needs an ECOCClassifier, an ExtremeClassifier or a TextClassifier. "
+                f"Got an object of type {type(classifier).__name__}."
+            )
+        classifier._check_is_fitted()
+        self._take(classifier.model_, classifier.classes_, getattr(classifier, "n_features_in_", None), vectorizer)
+
+    def _take(self, model: Model, labels: Any, n_features: int | None, vectorizer: Features | None) -> Self:
+        if n_features is None:
+            raise ValueError(
+                "Predictor needs a classifier of numbers. Got one whose samples have no number of features."
+            )
+        self._model, self._labels, self._n_features = model, labels.tolist(), int(n_features)
+        if vectorizer is not None and vectorizer.n_features != self._n_features:
+            raise ValueError(
+                f"A classifier of {self._n_features} features needs a vectorizer with as many. "
+                f"Got one with {vectorizer.n_features}."
+            )
+        self._vectorizer = vectorizer
+        self._single = model.single()
+        # Learners of other libraries have rules of their own; calibration is around them.
+        bits = model.codes[0].bits
+        self._is_single_precision = not isinstance(getattr(bits, "bits", bits), EstimatorBits)
+        self._indptrs: dict[int, NDArray[np.int64]] = {}
+        # Learners of other libraries may want dense samples.
+        nothing = (
+            sparse.csr_array((1, self._n_features), dtype=np.float32)
+            if self._is_single_precision
+            else np.zeros(self._n_features)
+        )
+        for has_losses in (False, True):
+            self._single(self.row(nothing), 1, has_losses=has_losses)
+        return self
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, trusted: Trust = False) -> Predictor:
+        """A predictor of a saved model, with the vectorizer that was saved with it, if there is one.
+
+        Parameters
+        ----------
+        folder : path
+            A model folder, written by ``codekin train`` or :func:`codekin.save_model`.
+        trusted : bool or sequence of str, default=False
+            As in :func:`codekin.load_model`.
+
+        Returns
+        -------
+        Predictor
+        """
+        saved = load_coded(folder, trusted=trusted, has_estimator=False)
+        parts: Any = saved.parts  # never None here
+        return cls.__new__(cls)._take(saved.model, parts.labels, parts.n_features, saved.model_input.vectorizer)
+
+    @property
+    def labels(self) -> list[Any]:
+        """All labels, in the order of ``classes_``."""
+        return list(self._labels)
+
+    @property
+    def largest_value(self) -> float:
+        """The largest absolute value that a feature may have."""
+        return MAX_SINGLE if self._is_single_precision else MAX_DOUBLE
+
+    def predict(self, x: Any) -> Any:
+        """The label of one sample.
+
+        Parameters
+        ----------
+        x : str, mapping, csr matrix of shape (1, n_features) or array-like of shape (n_features,)
+            A text or the columns of a row, as the vectorizer takes it, or the sample's features. Those of a sparse row
+            must be distinct.
+
+        Returns
+        -------
+        str, int or whatever the labels are
+        """
+        classes, _ = self._single(self._as_row(x), 1, has_losses=False)
+        return self._labels[classes[0]]
+
+    def top_k(self, x: Any, k: int) -> tuple[list[Any], list[float]]:
+        """The k labels with the smallest decoding losses, and those losses, smallest first.
+
+        Parameters
+        ----------
+        x : str, mapping, csr matrix of shape (1, n_features) or array-like of shape (n_features,)
+            As in :meth:`predict`.
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : list of length k
+        losses : list of float
+        """
+        check_k(k, len(self._labels))
+        classes, losses = self._single(self._as_row(x), k, has_losses=True)
+        return [self._labels[c] for c in classes.tolist()], losses.tolist()
+
+    def top_k_proba(self, x: Any, k: int) -> tuple[list[Any], list[float]]:
+        """The k most probable labels and their probabilities, largest first.
+
+        Parameters
+        ----------
+        x : str, mapping, csr matrix of shape (1, n_features) or array-like of shape (n_features,)
+            As in :meth:`predict`.
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : list of length k
+        probabilities : list of float
+        """
+        check_k(k, len(self._labels))
+        classes, probabilities = self._model.top_k_proba(self._as_row(x).matrix(), k)
+        return [self._labels[c] for c in classes[0].tolist()], probabilities[0].tolist()
+
+    @property
+    def _needs(self) -> str:
+        """What samples are."""
+        if isinstance(self._vectorizer, FittedRows):
+            columns = self._vectorizer.columns
+            return f"needs an object with {', '.join((*columns.text, *columns.numbers, *columns.categories))}"
+        return "has no vectorizer, so it needs features" if self._vectorizer is None else "needs a text"
+
+    def _as_row(self, x: Any) -> Row:
+        return x if isinstance(x, Row) else self.row(x)
+
+    def row(self, x: Any) -> Row:
+        """One sample, checked and as the model takes it; all methods accept it instead of the sample.
+
+        Parameters
+        ----------
+        x : str, mapping, csr matrix of shape (1, n_features) or array-like of shape (n_features,)
+            As in :meth:`predict`; ValueError if it cannot be a sample.
+
+        Returns
+        -------
+        Row
+        """
+        given: Any = None
+        if isinstance(x, str | Mapping):
+            takes_rows = isinstance(self._vectorizer, FittedRows)
+            if self._vectorizer is None or takes_rows is isinstance(x, str):
+                got = "a text" if isinstance(x, str) else "an object"
+                raise ValueError(f"This predictor {self._needs}. Got {got}.")
+            indices, values = self._vectorizer.row(x)  # type: ignore[arg-type]  # each takes its own
+        elif sparse.issparse(x):
+            given = x if getattr(x, "format", "") == "csr" else sparse.csr_array(x)  # type: ignore[call-overload]
+            if given.shape != (1, self._n_features):
+                raise ValueError(f"A sparse sample must have the shape (1, {self._n_features}). Got {given.shape}.")
+            # Copies: the kernels would be compiled again for arrays of another kind. Arrays may be longer than the row.
+            start, stop = given.indptr.tolist()
+            indices = np.array(given.indices[start:stop], dtype=np.int32)
+            values = np.array(given.data[start:stop], dtype=np.float32)
+        else:
+            given = np.asarray(x)
+            if given.dtype.kind not in "biuf" or given.shape not in ((self._n_features,), (1, self._n_features)):
+                raise ValueError(
+                    f"A sample must be {self._n_features} numbers. "
+                    f"Got an array of shape {given.shape} and type {given.dtype}."
+                )
+            given = given.reshape(1, -1)
+            indices = np.flatnonzero(given[0]).astype(np.int32)
+            values = given[0, indices].astype(np.float32)
+        # NaN is not small either.
+        if self._is_single_precision and not values.dot(values) <= MAX_SINGLE:
+            check_single_precision(values, is_to_learn_from=False)
+        n = len(indices)
+        indptr = self._indptrs.get(n)
+        if indptr is None:
+            indptr = self._indptrs[n] = np.array([0, n], dtype=np.int64)
+        return Row(indptr, indices, values, self._n_features, given)
+
+
+class BatchPredictor:
+    """The answers of a classifier to samples that are checked one by one; a sample alone takes the way of Predictor.
+
+    Parameters
+    ----------
+    classifier : ECOCClassifier or ExtremeClassifier
+        Fitted.
+    vectorizer : FittedVectorizer or FittedRows, optional
+        Converts texts or rows to features, for a classifier of texts.
+    """
+
+    def __init__(self, classifier: Any, *, vectorizer: Features | None = None) -> None:
+        self.classifier = classifier
+        self.predictor = Predictor(classifier, vectorizer=vectorizer)
+        self.takes_sparse = bool(get_tags(classifier).input_tags.sparse)
+        self.takes_rows = isinstance(vectorizer, FittedRows)
+        self.takes_texts = vectorizer is not None and not self.takes_rows
+        self._known_words = known_word_counter(vectorizer)
+        self.largest_value = self.predictor.largest_value
+        self.n_classes, self.n_features = len(classifier.classes_), int(classifier.n_features_in_)
+
+    def row(self, sample: str | Mapping[str, Any] | NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]) -> Row:
+        """A text, a row's columns, the values of all features, or features and values, checked; raises ValueError."""
+        if not isinstance(sample, tuple):
+            return self.predictor.row(sample)
+        features, values = sample
+        if not self.takes_sparse:
+            dense = np.zeros(self.n_features)
+            dense[features] = values
+            return self.predictor.row(dense)
+        order = np.argsort(features, kind="stable")
+        return self.predictor.row(
+            sparse.csr_array(
+                (values[order], features[order], np.array([0, len(order)])), shape=(1, self.n_features), copy=False
+            )
+        )
+
+    def best(self, rows: Sequence[Row], k: int, *, has_probabilities: bool) -> Best:
+        """The k best labels of each row, best first, and their probabilities, if they are wanted."""
+        k = min(k, self.n_classes)
+        if len(rows) == 1:
+            if has_probabilities:
+                own, own_probabilities = self.predictor.top_k_proba(rows[0], k)
+                return [own], [own_probabilities]
+            return [[self.predictor.predict(rows[0])] if k == 1 else self.predictor.top_k(rows[0], k)[0]], None
+        labels: list[list[Any]] = [[]] * len(rows)
+        probabilities: list[list[float]] = [[]] * len(rows)
+        is_dense = [isinstance(row.given, np.ndarray) for row in rows]
+        for kind in set(is_dense):
+            own = [i for i in range(len(rows)) if is_dense[i] is kind]
+            found = best_labels(self.classifier, _stacked([rows[i] for i in own], kind), k, has_probabilities)
+            for place, i in enumerate(own):
+                labels[i] = found[0][place]
+                probabilities[i] = [] if found[1] is None else found[1][place]
+        return labels, probabilities if has_probabilities else None
+
+    def known_words(self, rows: Sequence[Row]) -> list[int] | None:
+        """How many words of each text are known; None for a model of features."""
+        return None if self._known_words is None else [self._known_words(row)[0] for row in rows]
+
+
+def _stacked(rows: list[Row], is_dense: bool) -> Any:
+    """The rows as one matrix."""
+    if is_dense:
+        return np.vstack([row.given for row in rows])
+    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row.indices) for row in rows], out=indptr[1:])
+    indices = np.concatenate([row.indices for row in rows])
+    # Learners of other libraries get the numbers as they were given.
+    values = np.concatenate([row.values if row.given is None else row.given.data for row in rows])
+    return sparse.csr_array((values, indices, indptr), shape=(len(rows), rows[0].n_features))
+
+
+def best_labels(classifier: Any, X: Any, k: int, has_probabilities: bool) -> Best:
+    """The k best labels of each sample, or all if there are fewer, best first; and their probabilities, if wanted."""
+    k = min(k, len(classifier.classes_))
+    if has_probabilities:
+        labels, probabilities = classifier.top_k_proba(X, k)
+        return labels.tolist(), probabilities.tolist()
+    # Decoding only the best class is faster.
+    labels = classifier.predict(X)[:, None] if k == 1 else classifier.top_k(X, k)[0]
+    return labels.tolist(), None
+
+
+def json_objects(
+    labels: list[list[Any]],
+    probabilities: list[list[float]] | None,
+    known_words: list[int] | None = None,
+    *,
+    has_list: bool,
+    are_sets: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """An object for each sample: its label, the probability of it, if there are any, and perhaps the list of the best.
+
+    A sample without labels has null. Texts also have the number of their known words.
+
+    >>> list(json_objects([["cat", "dog"]], [[0.7, 0.2]], has_list=True))[0]["top"]
+    [{'label': 'cat', 'probability': 0.7}, {'label': 'dog', 'probability': 0.2}]
+    """
+    for i, row in enumerate(labels):
+        best: list[dict[str, Any]] = [{"label": label} for label in row]
+        if probabilities is not None:
+            best = [{**one, "probability": p} for one, p in zip(best, probabilities[i], strict=True)]
+        nothing = {"label": None, **({} if probabilities is None else {"probability": None})}
+        first = {"labels": row} if are_sets else best[0] if best else nothing
+        answer = {**first, "top": best} if has_list else first
+        yield answer if known_words is None else {**answer, "known_words": known_words[i]}
+
+
+def load_coded(folder: str | os.PathLike[str], *, trusted: Trust = False, has_estimator: bool = True) -> SavedModel:
+    """What is in a model folder, if it is a classifier that can predict one sample at a time."""
+    saved = load_saved(folder, trusted=trusted, has_estimator=has_estimator)
+    if saved.parts is None:
+        raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
+    if saved.parts.subclasses is not None:
+        raise ModelFolderError(
+            f"{folder} holds a SubclassClassifier, which cannot answer one sample at a time; "
+            "load_model or codekin predict predict many."
+        )
+    return saved

@@ -1,0 +1,391 @@
+"""ExtremeClassifier: a hundred to a million classes, learned and decoded along the paths of a tree or a trellis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from codekin._system.numeric_range import check_single_precision
+from codekin._system.parallel import with_workers
+from codekin.code import FloatArray
+from codekin.estimators.base import CodedClassifier
+from codekin.estimators.inputs import (
+    as_class_tree,
+    checked_weights,
+    held_out_samples,
+    is_valid_already,
+    label_array,
+    training_samples,
+)
+from codekin.fitting.budget import fit_within_budget
+from codekin.fitting.defaults import FitSettings
+from codekin.fitting.fit import FitResult, begin_fit, choose_code, fit_model, learn_batch
+from codekin.fitting.orders import RepeatedOrderError
+from codekin.fitting.plan import extreme_plan
+from codekin.fitting.setting import check_settings, constraints
+from codekin.fitting.settings import EXTREME_SETTINGS, OF_INDEX, RERANK
+from codekin.fitting.trial import Recipe, Trial
+from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name, learner_of
+from codekin.learners.compact import Precision
+from codekin.learners.training import Callbacks
+from codekin.model import Model
+from codekin.model.reranking import CandidateSource
+from codekin.progress import Progress, subscribe
+from codekin.samples import Samples
+from codekin.states import SavedClassifier
+
+
+def _learns_in_batches(classifier: ExtremeClassifier) -> bool:
+    has_budget = classifier.max_model_bytes is not None or classifier.max_microseconds is not None
+    is_ranked = classifier.rerank in RERANK or classifier.candidates in OF_INDEX
+    if is_ranked or classifier.n_codes not in ("auto", 1) or has_budget:
+        raise AttributeError(
+            "Only a single code without re-ranking or a budget can be trained in batches; use fit instead."
+        )
+    return True
+
+
+class ExtremeClassifier(CodedClassifier):
+    """Multiclass classification with the paths of a trellis, or the leaves of a tree, as codewords.
+
+    A trellis of width ``b`` has as many paths as there are classes and ``O(b**2 log_b K)`` edges. Every class is a
+    path, every edge is a bit, all bits are learned in one pass over the samples, and the best class is the shortest
+    path (W-LTLS, Evron et al. 2018). Similar classes get similar paths, for example by following the depth-first order
+    of a class tree (Evron et al. 2023). For very many classes a tree is better: each node has a softmax over its
+    children, trained only on its own samples, and a beam search from the root follows the best few nodes of each level.
+
+    Parameters
+    ----------
+    width : int or "auto", default="auto"
+        The width of the trellis or tree: a wider trellis has more bits, takes more bytes and is more accurate. "auto"
+        is 10 if memory allows, 2 for 100 to 499 re-ranked classes, the best in a budget or the widest for ``max_bits``.
+    max_bits : int, default=None
+        The most bits that the automatic width may use; an error if ``width`` is given.
+    max_model_bytes : int, default=None
+        A budget: the most bytes of the whole model folder. All settings that are "auto" are then chosen on the
+        validation samples of :meth:`fit`; ``trials_`` and :meth:`report` show what was tried.
+    max_microseconds : float, default=None
+        The same for the time per prediction, in large batches on one thread of this machine.
+    time_limit : float, default=None
+        Seconds after which no further recipe is tried once one is within the budget; without it, about five are.
+    code : {"auto", "trellis", "tree"}, default="auto"
+        Whether the codewords are paths of a trellis or of a tree with ``width`` children per node, by default a power
+        of 2 up to 64 that gives few levels. "auto" is a tree for 100 or more classes of sparse samples or embeddings,
+        dense vectors of about length 1, unless a setting needs a trellis.
+    taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
+        The class tree; its leaves have the names of the labels. If None, a tree of class means is used.
+    assignment : str, Assignment, array or callable, default="auto"
+        Which class gets which path. "preserving" follows the depth-first order of the taxonomy or of a learned class
+        tree. "learnability" searches for the paths whose bits are easiest to learn. "halving", for trees, halves the
+        class means node by node. "auto" is "halving" on trees, "learnability" for 100 to 50,000 classes on narrow
+        trellises, and "preserving" otherwise; with a taxonomy, a trial chooses between it and "preserving". Also
+        "random", "breaking", "identity", and for trellises "online" (a class gets its path with its first sample, as in
+        LTLS) or a search from ``codekin.assignments.ASSIGNMENTS``; or the path of each class.
+    estimator : "auto", "arow", "softmax" or Learner, default="auto"
+        The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
+        path wins among all paths. "auto" is AROW at width 2 and softmax above, where it is one or two points better.
+    loss : str or callable, default="auto"
+        The decoding loss, a function of ``z = bit * margin``. "auto" is the logistic loss for softmax, whose
+        probabilities are then exact, and the exponential loss otherwise.
+    prune : float, "auto" or None, default="auto"
+        Drop small weights as long as that costs at most this much accuracy on the validation samples of :meth:`fit`:
+        0.001 is a tenth of a point; None keeps all. "auto" depends on the budget, and is 0.001 if "auto" chose int8.
+    precision : {"auto", "float32", "float16", "int8"}, default="auto"
+        How the weights are stored: "float16" changes nothing measurable, "int8" next to nothing. "auto" is int8 for
+        trees, within a budget and with a re-ranking of 100 or more classes of sparse samples or embeddings.
+    rerank : "auto", "centroid", "learned" or None, default="auto"
+        Rescore the best classes of the code with sparse class vectors: the class means, or vectors trained to separate
+        each class from those that the code confuses it with. "auto" is "learned" for 100 or more classes of sparse
+        samples or embeddings, None otherwise, and what fits within a budget.
+    candidates : {"auto", "code", "index", "both"}, default="auto"
+        What lists the classes to rescore: the code's best paths, an index of the class vectors, or both. "auto" is
+        "index" for 100 or more classes on trellises of width 2 to 4, "code" otherwise.
+    n_codes : int or "auto", default="auto"
+        How many codes to train, each with its own order of the classes; their losses are added. "auto" is 1, or 2 for
+        trees of more than 50,000 classes, or the best within a budget.
+    n_reserved : int, default=0
+        How many paths to keep free for classes added later: see :meth:`add_classes`. They are spread among the others,
+        so that there is one near every class. A code with free paths is not re-ranked.
+    n_jobs : int, default=None
+        How many of joblib's workers share the work of :meth:`fit`, -1 for all processors. By default those of the
+        enclosing ``joblib.parallel_config``, or threads of this process. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Determines the order of the samples in each pass and the random assignment.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    codebook_ : Codebook
+        The codewords, paths of ``codebook_.trellis`` or leaves of ``codebook_.tree``.
+    assignment_ : Assignment
+        Which class has which path.
+    assignment_result_ : AssignmentResult or None
+        What the search for it found; None if the assignment was given.
+    class_distances_ : ClassDistances or None
+        Path lengths in the class tree; None if there is no taxonomy and the assignment did not need to learn one.
+    learner_ : Learner
+        The learner of the bits.
+    loss_ : Loss
+        The decoding loss.
+    temperature_ : float
+        Losses are divided by it to get probabilities; chosen on the validation samples, 1 without them.
+    model_ : Model
+        The fitted code, or the fitted codes and their re-ranking.
+    recipe_ : Recipe
+        The values chosen for settings that were "auto".
+    trials_ : tuple of Trial
+        The recipes that were tried within a budget.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+
+    References
+    ----------
+    Evron, Moroshko, Crammer. Efficient Loss-Based Decoding on Graphs for Extreme Classification. NeurIPS 2018.
+    Evron, Onn, Weiss Orzech, Azeroual, Soudry. The Role of Codeword-to-Class Assignments in Error-Correcting Codes: An
+    Empirical Study. AISTATS 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> classifier = ExtremeClassifier(width=3, random_state=0).fit(X[:900] / 16, y[:900])
+    >>> bool(classifier.score(X[900:] / 16, y[900:]) > 0.75)
+    True
+    """
+
+    learner_: Learner
+    recipe_: Recipe
+    trials_: tuple[Trial, ...]
+
+    _parameter_constraints = constraints(EXTREME_SETTINGS)
+
+    def __init__(
+        self,
+        width: int | Literal["auto"] = "auto",
+        *,
+        max_bits: int | None = None,
+        max_model_bytes: int | None = None,
+        max_microseconds: float | None = None,
+        time_limit: float | None = None,
+        code: Literal["auto", "trellis", "tree"] = "auto",
+        taxonomy: Any = None,
+        assignment: Any = "auto",
+        estimator: Any = "auto",
+        loss: Any = "auto",
+        prune: float | Literal["auto"] | None = "auto",
+        precision: Precision | Literal["auto"] = "auto",
+        rerank: Literal["auto", "centroid", "learned"] | None = "auto",
+        candidates: CandidateSource | Literal["auto"] = "auto",
+        n_codes: int | Literal["auto"] = "auto",
+        n_reserved: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.max_bits = max_bits
+        self.max_model_bytes = max_model_bytes
+        self.max_microseconds = max_microseconds
+        self.time_limit = time_limit
+        self.code = code
+        self.taxonomy = taxonomy
+        self.assignment = assignment
+        self.estimator = estimator
+        self.loss = loss
+        self.prune = prune
+        self.precision = precision
+        self.rerank = rerank
+        self.candidates = candidates
+        self.n_codes = n_codes
+        self.n_reserved = n_reserved
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        validation: tuple[Any, ArrayLike] | None = None,
+        on_epoch: Callable[[EpochReport], None] | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        checkpoints: Checkpoints | None = None,
+        reserved_bytes: int = 0,
+    ) -> Self:
+        """Choose the paths of the classes and learn the bits.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
+            Samples on disk, from :func:`codekin.data.cached_data`, are processed block by block.
+        y : array-like or EncodedLabels of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), default=None
+            None of them negative. A label whose samples all have weight zero is left out, as if it were not in ``y``.
+        validation : tuple (X, y), default=None
+            Samples on which the best pass, the re-ranking and the temperature are chosen. Labels that are not in ``y``
+            count as mistakes, with a warning; it is an error if none is in it. Without validation samples, a re-ranking
+            is chosen by a trial, on trees with some of the classes, and everything is then trained on all samples.
+        on_epoch : callable, default=None
+            Called with an ``EpochReport`` after each pass over the samples. Several trellises learn at the same time;
+            then it is called from their threads, for one pass at a time.
+        progress : callable, default=None
+            Called with a :class:`codekin.progress.Progress` at every stage and repeatedly within it.
+        checkpoints : Checkpoints, default=None
+            Where to save what is needed to resume after an interruption: see :class:`codekin.learners.Checkpoints`.
+            With the same samples, parameters and ``random_state``, a resumed fit gives the same result.
+        reserved_bytes : int, default=0
+            How much of ``max_model_bytes`` is for what is saved with the model, such as the vocabulary of texts.
+
+        Returns
+        -------
+        ExtremeClassifier
+            Itself.
+        """
+        self._validate_params()
+        samples = training_samples(self, X, y, sample_weight)
+        held_out = None if validation is None else held_out_samples(self, validation)
+        settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
+        with with_workers(self.n_jobs), subscribe(progress):
+            if self.max_model_bytes is not None or self.max_microseconds is not None:
+                parts = self._parts_around({})
+                fit = fit_within_budget(
+                    settings, samples, held_out, callbacks=callbacks, parts=parts, reserved_bytes=reserved_bytes
+                )
+            else:
+                plan, alternatives = extreme_plan(settings)
+                options: Any = {"held_out": held_out, "alternatives": alternatives, "callbacks": callbacks}
+                try:
+                    fit = fit_model(plan, samples, **options)
+                except RepeatedOrderError:
+                    if self.n_codes != "auto":
+                        raise
+                    fit = fit_model(replace(plan, n_codes=1), samples, **options)
+        return self._take(fit)
+
+    def _validate_params(self) -> None:
+        for name in ("width", "estimator"):
+            given = getattr(self, name)
+            if hasattr(given, "fit") and learner_of(given) is None:
+                raise ValueError(
+                    f"{type(self).__name__} learns its bits with {sorted(LEARNERS)} or another Learner of codekin. "
+                    f"Got {name}={given!r}; use ECOCClassifier({type(given).__name__}(...)) instead."
+                )
+        super()._validate_params()
+
+    def _settings(self, X: Any, held_out: Samples | None = None) -> FitSettings:
+        (n_classes, seed), given = self._n_classes_and_seed(), self.get_params(deep=False)
+        check_settings(EXTREME_SETTINGS, {**given, "validation": held_out})
+        tree = None if self.taxonomy is None else as_class_tree(self.taxonomy, self.classes_)
+        return FitSettings(EXTREME_SETTINGS, given, n_classes, seed, X, tree, held_out)
+
+    def _take(self, fit: FitResult) -> Self:
+        """Set the fitted attributes."""
+        self._take_parts(fit)
+        self.recipe_ = Recipe.of(fit.plan)
+        self.learner_, self.trials_ = fit.plan.learner, fit.trials
+        self._report_facts["learner"] = learner_name(fit.plan.learner)
+        return self
+
+    @available_if(_learns_in_batches)
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Make one pass over a further batch of samples.
+
+        The assignment is chosen at the first call and then kept; without a taxonomy it is based on that batch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever occur; needed at the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        ExtremeClassifier
+            Itself.
+        """
+        self._validate_params()
+        is_first = self._is_first_batch(classes)
+        y = label_array(y)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64], reset=is_first)
+        if not is_first and not self.model_.is_single:
+            raise ValueError("A model with a re-ranking or several codes cannot be trained further; use fit instead.")
+        check_classification_targets(y)
+        class_index = self._batch_class_index(y, classes)
+        samples = Samples(X, class_index, checked_weights(sample_weight, X))
+        if is_first:
+            # The width is that of a fit, which may be re-ranked.
+            settings = self._settings(X)
+            single = {"rerank": None, "candidates": "code", "precision": "float32", "prune": None}
+            plan, tried = extreme_plan(settings.with_given(code=settings.code, width=settings.width, **single))
+            begun = begin_fit(plan, choose_code(plan, samples, alternatives=tried))
+            return self._take(replace(begun, model=learn_batch(begun.model, plan.learner, samples, begun.rng)))
+        self._set_model(learn_batch(self.model_, self.learner_, samples, self._rng))
+        self._report_facts = {"learner": learner_name(self.learner_)}
+        return self
+
+    @property
+    def temperature_(self) -> float:
+        """What losses are divided by to get probabilities."""
+        self._check_is_fitted()
+        return self.model_.temperature
+
+    def log_proba(self, X: Any, labels: ArrayLike) -> FloatArray:
+        """The logarithm of the probability of one label per sample, normalised exactly over all classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        labels : array-like of shape (n_samples,)
+            The labels whose probabilities to return.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Minus infinity for labels that were not seen in ``fit``.
+        """
+        self._check_is_fitted()
+        return self.model_.log_proba(self._validated_samples(X), self._class_index(labels))
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse rows are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _validated_samples(self, X: Any) -> Any:
+        if is_valid_already(self, X):
+            return X
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
+        check_single_precision(X, is_to_learn_from=False)
+        return X
+
+    def _with_learner(self, parts: SavedClassifier) -> SavedClassifier:
+        is_given = self.learner_ is self.estimator
+        return replace(parts, learner=self.learner_, is_learner_given=is_given, temperature=self.temperature_)
+
+    @classmethod
+    def _from_stored(cls, model: Model, parts: SavedClassifier) -> Self:
+        learner = {"estimator": parts.learner} if parts.is_learner_given else {}
+        classifier = cls(**{"assignment": model.assignment, **parts.params, **learner})
+        if parts.learner is not None:
+            classifier.learner_ = parts.learner
+        return classifier._restore(cls._stored_model(model, parts), parts)
+
+    @classmethod
+    def _stored_model(cls, model: Model, parts: SavedClassifier) -> Model:
+        if parts.temperature is None:
+            raise KeyError("temperature")
+        return model

@@ -1,0 +1,317 @@
+"""What a fitted classifier answers: margins, labels, probabilities, prediction sets, explanations and a page."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from codekin.code import FloatArray, IntArray, Margins
+from codekin.code.types import EncodedLabels
+from codekin.decoding.decoder import check_k
+from codekin.estimators.inputs import label_array
+from codekin.explaining import Explanation
+from codekin.explaining.contributions import contributions_to
+from codekin.model import Model
+from codekin.model.prediction_sets import SetCalibration, likely_classes
+
+if TYPE_CHECKING:
+    from codekin.data.row_features import Features
+
+
+class Predictions(ClassifierMixin, BaseEstimator, ABC):
+    """The labels of a model's classes, and all that is asked with them; a subclass fits ``model_``."""
+
+    classes_: NDArray[Any]
+    model_: Model
+    set_calibration_: SetCalibration
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        self._check_is_fitted()
+        return len(self.classes_)
+
+    def bit_margins(self, X: Any) -> Margins:
+        """The margins of the bits, one column each: positive if the bit is predicted to be +1.
+
+        Margins of real bits are the predicted targets.
+        With more than two symbols there is one margin for each symbol of every column: the logarithm of its probability
+        times the number of symbols, positive if it is more probable than by chance.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_bits), or (n_samples, n_bits * n_symbols)
+        """
+        self._check_is_fitted()
+        return self.model_.margins(self._validated_samples(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label whose codeword has the smallest decoding loss (Eq. 2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        self._check_is_fitted()
+        return np.asarray(self.classes_[self.model_.predict(self._validated_samples(X))])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Minus the decoding loss of each class; for two classes, the loss of the first minus that of the second.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+        """
+        self._check_is_fitted()
+        losses = self.model_.class_losses(self._validated_samples(X))
+        return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
+
+    def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
+        """The k labels with the smallest decoding losses, and those losses, smallest first.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+        losses : ndarray of shape (n_samples, k)
+        """
+        self._check_is_fitted()
+        classes, losses = self.model_.top_k(self._validated_samples(X), k)
+        return self.classes_[classes], losses
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probabilities of all classes, normalised exactly; with very many classes use :meth:`top_k_proba`.
+
+        On a trellis or a tree they are proportional to ``exp(-loss / temperature)``; a re-ranking keeps the total
+        probability of its candidates and redistributes it, and several codes give the mean of their probabilities.
+
+        Of other codes, a learned decoder has scores whose softmax are calibrated probabilities. Otherwise margins are
+        treated as log-odds, which ``calibrate`` makes them: the probabilities are the softmax of minus the logistic
+        losses (linear ones for Softmax, which was trained with them), and the most probable class is the one that
+        ``predict`` gives under this loss. The probabilities of more than two symbols are multiplied. Those of real bits
+        are the softmax of minus the squared distances to the targets: a ranking, not calibrated.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        self._check_is_fitted()
+        return self.model_.proba(self._validated_samples(X))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """The logarithms of the probabilities of :meth:`predict_proba`; finite even where those are rounded to 0.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        self._check_is_fitted()
+        return self.model_.log_proba(self._validated_samples(X))
+
+    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
+        """The k most probable labels and their probabilities as in :meth:`predict_proba`, largest first.
+
+        On a trellis or a tree they are found without a number for each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+        k : int
+            At least 1 and at most the number of classes.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+        probabilities : ndarray of shape (n_samples, k)
+        """
+        self._check_is_fitted()
+        check_k(k, len(self.classes_))
+        classes, probabilities = self.model_.top_k_proba(self._validated_samples(X), k)
+        return self.classes_[classes], probabilities
+
+    def calibrate_sets(self, X: Any, y: ArrayLike) -> Self:
+        """Find out on held-out samples how probable a label must be to belong to a prediction set.
+
+        Any coverage can be asked for afterwards. What was found is saved with the model, and lost when the model learns
+        or gets classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples that played no part in ``fit``, neither for training nor for validation.
+        y : array-like of shape (n_samples,)
+            Their labels. Those that are not in ``classes_`` count: no set can have them.
+
+        Returns
+        -------
+        CodedClassifier
+            Itself.
+        """
+        self._check_is_fitted()
+        samples, class_index = self._validated_samples(X), self._class_index(y)
+        if class_index.shape != (_num_samples(samples),):
+            raise ValueError(f"There are {_num_samples(samples)} samples. Got labels of shape {class_index.shape}.")
+        self.set_calibration_ = SetCalibration.of(self.model_.log_proba(samples, class_index))
+        return self
+
+    def predict_sets(self, X: Any, coverage: float = 0.9) -> list[NDArray[Any]]:
+        """A set of labels for each sample that holds the true one as often as asked: conformal prediction.
+
+        The guarantee is for new samples from the source of those that :meth:`calibrate_sets` got, on average over them.
+        Sets are small where the classifier is sure and large where it is not. A set is never empty: if ``predict`` is
+        right more often than the coverage, so are the sets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+        coverage : float, default=0.9
+            The share of samples whose true label is in its set, between 0 and 1.
+
+        Returns
+        -------
+        list of ndarray
+            The labels of each sample, best first.
+        """
+        self._check_is_fitted()
+        if not hasattr(self, "set_calibration_"):
+            raise ValueError("Prediction sets need held-out samples first; call calibrate_sets(X, y).")
+        largest = self.set_calibration_.largest_score(coverage)
+        return [self.classes_[classes] for classes in likely_classes(self.model_, self._validated_samples(X), largest)]
+
+    def explain(self, X: Any, labels: ArrayLike | None = None) -> Explanation:
+        """What each feature contributes to the score of a class: contributions that add up to it.
+
+        The bits must be linear in the features. Where a score is not linear in the margins, a feature gets its
+        integrated gradient along the straight line from a sample whose features are all zero. The class vectors of a
+        re-ranking are included. The difference of two explanations says why one class rather than another.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+        labels : array-like of shape (n_samples,) or a single label, default=None
+            The class to explain for each sample, or for all; by default the predicted one.
+
+        Returns
+        -------
+        Explanation
+        """
+        self._check_is_fitted()
+        samples = self._validated_samples(X)
+        n_samples = _num_samples(samples)
+        if labels is None:
+            class_index = self.model_.predict(samples)
+        else:
+            given = np.asarray(labels)
+            every = np.full(n_samples, given) if given.ndim == 0 else given
+            if every.shape != (n_samples,):
+                raise ValueError(f"There are {n_samples} samples. Got labels of shape {every.shape}.")
+            class_index = self._known_class_index(every)
+        contributions, bias, other, scores = contributions_to(self.model_, samples, class_index)
+        names = getattr(self, "feature_names_in_", None)
+        named = None if names is None else tuple(str(name) for name in names)
+        return Explanation(self.classes_[class_index], scores, contributions, bias, other, named)
+
+    def explore(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        texts: list[Any] | None = None,
+        vectorizer: Features | None = None,
+        accuracies: ArrayLike | None = None,
+        title: str = "Explorer",
+    ) -> Any:
+        """A page that shows how this classifier works: its coding matrix, classes, bits and predictions.
+
+        The page is one HTML file below 5 MB that needs no network; notebooks display it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Samples, usually of a test set: for confusions, the losses of bits and predictions to look at.
+        y : array-like of shape (n_samples,), default=None
+            Their labels.
+        texts : list of str, default=None
+            The texts of the samples.
+        vectorizer : FittedVectorizer or FittedRows, default=None
+            Converts texts to features. With a single code on a trellis, texts can then be typed into the page.
+        accuracies : array-like of shape (n_classes!,), default=None
+            For at most ten classes: the test accuracy of every assignment in percent, in lexicographic order of
+            ``codeword_of_class``.
+        title : str, default="Explorer"
+            The heading of the page.
+
+        Returns
+        -------
+        ExplorerPage
+            Displayed by notebooks; ``save(path)`` writes it.
+        """
+        from codekin.deploy.explore.page import explorer_page  # the one import of a layer above
+
+        return explorer_page(self, X, y, texts=texts, vectorizer=vectorizer, accuracies=accuracies, title=title)
+
+    def _check_is_fitted(self) -> None:
+        """Call scikit-learn's check only if it would raise: for a single row it takes a third of the time."""
+        if "model_" not in self.__dict__:
+            check_is_fitted(self, "model_")
+
+    @abstractmethod
+    def _validated_samples(self, X: Any) -> Any:
+        """Samples to predict, checked against those of ``fit``."""
+
+    def _class_index(self, labels: ArrayLike) -> IntArray:
+        """The index of each label among the classes, -1 if there is none."""
+        if isinstance(labels, EncodedLabels) and np.array_equal(labels.classes, self.classes_):
+            return labels.class_index
+        given = np.asarray(label_array(labels))
+        places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
+        return np.where(self.classes_[places] == given, places, -1)
+
+    def _known_class_index(self, labels: ArrayLike, remedy: str = "") -> IntArray:
+        """The index of each label among the classes; an error if there is none."""
+        class_index = self._class_index(labels)
+        if (class_index < 0).any():
+            label = np.asarray(labels)[class_index < 0][:1].tolist()[0]
+            raise ValueError(f"The label {label!r} is not among the {len(self.classes_)} classes of the model{remedy}.")
+        return class_index

@@ -1,0 +1,343 @@
+"""TextClassifier: from texts and their labels to a model that answers texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from codekin._system.messages import counted
+from codekin.code.types import EncodedLabels
+from codekin.data.columns import samples_of
+from codekin.data.datasets import TableColumns, TextData
+from codekin.data.recipes import RECIPES, NoFeaturesError
+from codekin.data.row_features import fitted_features, is_weight
+from codekin.data.training_samples import held_back, vocabulary_within
+from codekin.data.vectorizers import TextVectorizer
+from codekin.estimators.extreme import ExtremeClassifier, _learns_in_batches
+from codekin.estimators.text_predictions import TextPredictions, check_as_many, encoded_labels
+from codekin.fitting.defaults import with_less_memory
+from codekin.fitting.setting import constraints
+from codekin.fitting.settings import EXTREME_SETTINGS
+from codekin.learners import Checkpoints, EpochReport
+from codekin.learners.compact import Precision
+from codekin.measures import Baselines
+from codekin.model.reranking import CandidateSource
+from codekin.progress import Progress, report, reported, subscribe
+from codekin.states import input_bytes
+
+MOST_MEASURED = 1_000
+"""The bits and the time of a prediction are measured on at most this many training samples."""
+
+
+class TextClassifier(TextPredictions):
+    """Classification of texts: features, a code of the classes and its decoding, from two columns of a table.
+
+    Texts become features (words, pairs of words, characters), which an :class:`ExtremeClassifier` learns from. A model
+    is saved with both, and is what ``codekin train`` writes: ``codekin predict``, ``serve`` and ``export`` take it.
+
+    Parameters
+    ----------
+    features : {"words", "words+trigrams", "words+prefixes", "characters"} or TextVectorizer, default="words"
+        What is counted in the texts: words and pairs of words, characters within words beside them or alone, or the
+        first letters of words beside them. Trigrams are worth one to three points on most texts, and cost time.
+    text : str, list of str or dict of str to float, default=None
+        The columns of a data frame that have the texts; as a dict, each with its weight, which is 1 otherwise. Every
+        column has a vocabulary of its own. By default samples are texts, without further columns.
+    numbers, categories : str or list of str, default=None
+        Further columns of the data frame. A number is its distance from the median of the training samples in units of
+        twice their interquartile range, cut off at -1 and 1; a category is a feature of its own. A missing number
+        counts as the median, a missing category and one that training has not seen as none.
+    width, max_bits
+        As in :class:`ExtremeClassifier`, like all settings below without a text of their own; all may be left open.
+    max_model_bytes : int, default=None
+        The most bytes of the model folder, features included; needs validation samples in :meth:`fit`.
+    max_microseconds : float, default=None
+        The most time per prediction, from features on; needs validation samples, too.
+    time_limit : float, default=None
+        Seconds after which no further settings are tried for such a budget.
+    code, taxonomy, assignment, estimator, loss, prune, precision, rerank, candidates, n_codes, n_reserved
+        As in :class:`ExtremeClassifier`.
+    n_jobs : int, default=None
+        How many of joblib's workers share the work of :meth:`fit`; the result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        The seed; with the same data and settings it gives the same model, byte for byte.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    classifier_ : ExtremeClassifier
+        The classifier of the features.
+    vectorizer_ : FittedVectorizer or FittedRows
+        What makes features of texts, or of rows if there are several columns.
+
+    Examples
+    --------
+    >>> texts = ["a cat purrs", "the dog barks", "my cat sleeps", "dogs bark", "cats purr", "a dog runs"]
+    >>> labels = ["cat", "dog", "cat", "dog", "cat", "dog"]
+    >>> classifier = TextClassifier(random_state=0).fit(texts, labels)
+    >>> classifier.predict(["the cat", "a small dog"])
+    array(['cat', 'dog'], dtype='<U3')
+
+    From a data frame to a model that ``codekin serve pets`` answers with:
+
+    >>> import pandas as pd
+    >>> pets = pd.DataFrame({"text": texts, "kg": [4, 20, 5, 9, 3, 31], "pet": labels})
+    >>> classifier = TextClassifier(text="text", numbers="kg", random_state=0).fit(pets, pets["pet"])
+    >>> classifier.predict([{"text": "it sleeps", "kg": 4}, {"text": "it runs", "kg": 30}]).tolist()
+    ['cat', 'dog']
+    >>> classifier.save("pets")  # doctest: +SKIP
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "features": [TextVectorizer, StrOptions(set(RECIPES))],
+        "text": [None, str, list, tuple, dict],
+        "numbers": [None, str, list, tuple],
+        "categories": [None, str, list, tuple],
+        **constraints(EXTREME_SETTINGS),
+    }
+
+    def __init__(
+        self,
+        features: str | TextVectorizer = "words",
+        *,
+        text: str | Sequence[str] | Mapping[str, float] | None = None,
+        numbers: str | Sequence[str] | None = None,
+        categories: str | Sequence[str] | None = None,
+        width: int | Literal["auto"] = "auto",
+        max_bits: int | None = None,
+        max_model_bytes: int | None = None,
+        max_microseconds: float | None = None,
+        time_limit: float | None = None,
+        code: Literal["auto", "trellis", "tree"] = "auto",
+        taxonomy: Any = None,
+        assignment: Any = "auto",
+        estimator: Any = "auto",
+        loss: Any = "auto",
+        prune: float | Literal["auto"] | None = "auto",
+        precision: Precision | Literal["auto"] = "auto",
+        rerank: Literal["auto", "centroid", "learned"] | None = "auto",
+        candidates: CandidateSource | Literal["auto"] = "auto",
+        n_codes: int | Literal["auto"] = "auto",
+        n_reserved: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.features = features
+        self.text = text
+        self.numbers = numbers
+        self.categories = categories
+        self.width = width
+        self.max_bits = max_bits
+        self.max_model_bytes = max_model_bytes
+        self.max_microseconds = max_microseconds
+        self.time_limit = time_limit
+        self.code = code
+        self.taxonomy = taxonomy
+        self.assignment = assignment
+        self.estimator = estimator
+        self.loss = loss
+        self.prune = prune
+        self.precision = precision
+        self.rerank = rerank
+        self.candidates = candidates
+        self.n_codes = n_codes
+        self.n_reserved = n_reserved
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # ----- learning -------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        texts: Any,
+        labels: ArrayLike,
+        *,
+        validation: tuple[Any, ArrayLike] | float | None = None,
+        sample_weight: ArrayLike | None = None,
+        on_epoch: Callable[[EpochReport], None] | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> Self:
+        """Learn to classify texts.
+
+        Parameters
+        ----------
+        texts : sequence of str, Series, data frame, list of dict or TextData
+            Texts, or rows with the columns that were named. None and NaN count as empty texts. What
+            :func:`codekin.data.read_data` read from a table has its own columns.
+        labels : array-like of shape (n_samples,)
+            Their labels: texts or numbers.
+        validation : tuple (texts, labels) or float, default=None
+            Texts on which all that is open is chosen, and which :meth:`report` is measured on. A number such as 0.1 is
+            a share of the samples to hold back for that, at random; every class keeps at least one sample to learn
+            from. By default the model learns from all samples, and nothing is measured.
+        sample_weight : array-like of shape (n_samples,), default=None
+            None of them negative.
+        on_epoch, progress, checkpoints
+            As in :meth:`ExtremeClassifier.fit`.
+
+        Returns
+        -------
+        TextClassifier
+            Itself.
+        """
+        self._validate_params()
+        self._columns = self._chosen_columns(texts, labels)
+        given, y, weights, held_out = self._split(texts, labels, validation, sample_weight)
+        with subscribe(progress):
+            X = self._fit_features(given, y)
+            held_out_X = None if held_out is None else self.vectorizer_.transform(held_out[0])
+            report(f"training on {len(given):,} samples x {X.shape[1]:,} features, {len(y.classes):,} classes")
+            self.classifier_ = self._new_classifier(X, held_out_X).fit(
+                X,
+                y,
+                weights,
+                validation=None if held_out is None else (held_out_X, held_out[1]),
+                on_epoch=on_epoch,
+                checkpoints=checkpoints,
+                reserved_bytes=input_bytes(self.model_input_),
+            )
+            self._measure(given, X, y)
+            if held_out is not None:
+                report(f"predicting {counted(len(held_out[1]), 'validation sample')}")
+                self._evaluation = self._evaluated(held_out_X, held_out[1])
+        return self
+
+    @available_if(_learns_in_batches)
+    def partial_fit(
+        self, texts: Any, labels: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Make one pass over a further batch of texts.
+
+        The features are those of the first batch, and so is the assignment; hashed features need no vocabulary.
+
+        Parameters
+        ----------
+        texts : as in :meth:`fit`
+        labels : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            All labels that will ever occur; needed at the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        TextClassifier
+            Itself.
+        """
+        self._validate_params()
+        is_first = not hasattr(self, "classifier_")
+        if is_first:
+            self._columns = self._chosen_columns(texts, labels)
+        given, y = samples_of(texts, self._columns), encoded_labels(labels)
+        check_as_many(given, y)
+        X = self._fit_features(given, y) if is_first else self.vectorizer_.transform(given)
+        classifier = self._new_classifier(X) if is_first else self.classifier_
+        known = None if classes is None else encoded_labels(classes).classes
+        self.classifier_ = classifier.partial_fit(X, np.asarray(y), known, sample_weight)
+        self._forget()
+        return self
+
+    def add_classes(self, texts: Any, labels: ArrayLike) -> Self:
+        """Give the codewords that ``n_reserved`` kept free to new classes; what was learned stays as it is.
+
+        Parameters
+        ----------
+        texts : as in :meth:`fit`
+            Texts of new classes only, at least one of each.
+        labels : array-like of shape (n_samples,)
+            Their labels, none of which is in ``classes_``.
+
+        Returns
+        -------
+        TextClassifier
+            Itself.
+        """
+        X = self._checked(texts)
+        self.classifier_.add_classes(X, np.asarray(encoded_labels(labels)))
+        self._forget()
+        return self
+
+    def _split(
+        self, texts: Any, labels: ArrayLike, validation: Any, sample_weight: ArrayLike | None
+    ) -> tuple[list[Any], EncodedLabels, Any, tuple[list[Any], NDArray[Any]] | None]:
+        """Texts, labels and weights to learn from, and held-out texts with labels, if there are any."""
+        given, y = samples_of(texts, self._columns), encoded_labels(labels)
+        check_as_many(given, y)
+        if validation is None or isinstance(validation, tuple | list):
+            if validation is None:
+                return given, y, sample_weight, None
+            if len(validation) != 2:
+                raise ValueError(
+                    "The 'validation' parameter must be two values, (texts, labels), or a share of the samples. "
+                    f"Got {len(validation)} values."
+                )
+            others = samples_of(validation[0], self._columns, "validation text")
+            of_others = encoded_labels(validation[1])
+            check_as_many(others, of_others, "validation text")
+            return given, y, sample_weight, (others, np.asarray(of_others))
+        kept, held = held_back(y.class_index, validation, check_random_state(self.random_state))
+        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        held_out = [given[i] for i in held.tolist()], y.classes[y.class_index[held]]
+        return [given[i] for i in kept.tolist()], EncodedLabels(y.classes, y.class_index[kept]), weights, held_out
+
+    def _chosen_columns(self, samples: Any, labels: Any) -> TableColumns | None:
+        """The columns of a table that samples are made of; None if they are texts."""
+        if self.text is None:
+            if self.numbers or self.categories:
+                raise ValueError("The 'numbers' and 'categories' of TextClassifier need 'text', too. Got None.")
+            return samples.table if isinstance(samples, TextData) else None
+        for name, weight in self.text.items() if isinstance(self.text, Mapping) else ():
+            if not is_weight(weight):
+                raise ValueError(f"The weight of column {name!r} must be from 1e-6 to 1e6. Got {weight!r} instead.")
+        uses: dict[str, Any] = {}
+        for use in ("text", "numbers", "categories"):
+            given = getattr(self, use) or ()
+            uses[use] = (given,) if isinstance(given, str) else tuple(given)
+            if not all(isinstance(name, str) for name in uses[use]) or (use == "text" and not uses[use]):
+                raise ValueError(f"The '{use}' of TextClassifier must be names of columns. Got {given!r} instead.")
+        if isinstance(samples, TextData) and samples.table is not None:
+            return replace(samples.table, **uses)
+        label = getattr(labels, "name", None)
+        columns = TableColumns(label=label if isinstance(label, str) else None, **uses)
+        if len(set(columns.names)) < len(columns.names):
+            raise ValueError(f"Every column has one use. Got {', '.join(columns.names)}.")
+        return columns
+
+    def _fit_features(self, samples: list[Any], y: EncodedLabels) -> Any:
+        """Learn the vocabulary, as much of it as a budget allows; returns the features of the samples."""
+        chosen = TextVectorizer(self.features) if isinstance(self.features, str) else self.features
+        weights = self.text if isinstance(self.text, Mapping) else {}
+        fitted = fitted_features(chosen, self._columns, weights, samples)
+        self.vectorizer_ = fitted = vocabulary_within(fitted, self.max_model_bytes, samples, y.class_index)
+        X = fitted.transform(reported(samples, "making features of texts", unit="texts"))
+        if X.nnz == 0:
+            raise NoFeaturesError(f"None of the {len(samples):,} samples has any feature to learn from.")
+        return X
+
+    def _new_classifier(self, *samples: Any) -> ExtremeClassifier:
+        """A classifier of features with these settings; memory that its learner is allowed is for the samples, too."""
+        settings = {name: getattr(self, name) for name in EXTREME_SETTINGS}
+        arrays = [array for X in samples if X is not None for array in (X.data, X.indices, X.indptr)]
+        settings["estimator"] = with_less_memory(self.estimator, sum(array.nbytes for array in arrays))
+        return ExtremeClassifier(**settings)
+
+    # ----- measuring ------------------------------------------------------------------------------------------------
+
+    def _measure(self, texts: list[Any], X: Any, y: EncodedLabels) -> None:
+        """Keep what reports need of the training samples."""
+        self._forget()
+        rows = np.arange(0, len(texts), -(-len(texts) // MOST_MEASURED))
+        report(f"measuring the bits on {counted(len(rows), 'training sample')}")
+        self.classifier_.report(X[rows], y.classes[y.class_index[rows]])
+        class_index = self.classifier_._class_index(y)  # some classes may have had no weight
+        known = np.flatnonzero(class_index >= 0)
+        self._baselines = Baselines.of(X[known], class_index[known], len(self.classes_))
+        self._n_samples, self._some_texts = len(texts), [texts[row] for row in rows.tolist()]

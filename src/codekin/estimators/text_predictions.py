@@ -1,0 +1,294 @@
+"""What a fitted classifier of texts answers, how good it is, and where it is saved."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from codekin._system.messages import counted, with_article
+from codekin.code.types import EncodedLabels
+from codekin.data.columns import samples_of
+from codekin.data.datasets import TableColumns
+from codekin.data.model_input import ModelInput
+from codekin.data.row_features import Features, FittedRows
+from codekin.estimators.extreme import ExtremeClassifier
+from codekin.estimators.inputs import label_array
+from codekin.estimators.predictions import Predictions
+from codekin.explaining import Explanation
+from codekin.fitting.summary import TrainingReport
+from codekin.fitting.trial import microseconds_of
+from codekin.measures import Baselines, Evaluation, evaluated
+from codekin.model import Model
+from codekin.model.prediction_sets import SetCalibration
+from codekin.states import SavedClassifier, State
+
+N_BEST = 5
+
+
+class TextPredictions(Predictions):
+    """The answers of a classifier of features to texts; a subclass fits it and what makes the features."""
+
+    classifier_: ExtremeClassifier
+    vectorizer_: Features
+    _columns: TableColumns | None
+    _evaluation: Evaluation | None
+    _baselines: Baselines | None
+    _n_samples: int | None
+    _some_texts: list[Any]
+
+    def _forget(self) -> None:
+        """Measurements are of an earlier model."""
+        self._evaluation = self._baselines = None
+        self._n_samples, self._some_texts = None, []
+
+    def _evaluated(self, X: Any, labels: ArrayLike) -> Evaluation:
+        best, _ = self.model_.top_k(X, min(N_BEST, len(self.classes_)))
+        return evaluated(best, self._class_index(labels), self.classes_, self._baselines, X)
+
+    def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
+        """How good predictions are on texts that the model has not learned from, and which classes are the worst.
+
+        The comparisons, with the most frequent class and with the nearest class mean, need the training samples. A
+        model that was loaded does not have these; its comparisons are None.
+
+        Parameters
+        ----------
+        texts : as in :meth:`TextClassifier.fit`
+        labels : array-like of shape (n_samples,)
+            Their labels; those that are not in ``classes_`` count as errors.
+
+        Returns
+        -------
+        Evaluation
+            Prints as lines for people.
+        """
+        self._check_is_fitted()
+        given, y = samples_of(texts, self._columns), encoded_labels(labels)
+        check_as_many(given, y)
+        return self._evaluated(self.vectorizer_.transform(given), np.asarray(y))
+
+    def report(self) -> TrainingReport:
+        """How good the model is on the validation samples of :meth:`fit`, how large and how fast.
+
+        Returns
+        -------
+        TrainingReport
+            Prints as lines for people; ``details`` has the terms of the method.
+        """
+        self._check_is_fitted()
+        chosen, some = self.vectorizer_, self._some_texts
+        state = State.of(*self._parts_to_store(), self.model_input_)
+        return TrainingReport(
+            n_samples=self._n_samples,
+            n_classes=len(self.classes_),
+            n_features=chosen.n_features,
+            features=described_features(chosen),
+            n_bytes=state.n_bytes,
+            microseconds=microseconds_of(_FromSamples(self), some) if some else None,
+            evaluation=self._evaluation,
+            details=self.classifier_.report(),
+        )
+
+    def explain(self, X: Any, labels: ArrayLike | None = None) -> Explanation:
+        """What each term of a text contributes to the score of a class.
+
+        Parameters
+        ----------
+        X : str, or texts as in :meth:`predict`
+            A text, or several.
+        labels : array-like of shape (n_samples,) or a single label, default=None
+            The class to explain for each text, or for all; by default the predicted one.
+
+        Returns
+        -------
+        Explanation
+            ``explanation.text()`` shows the first.
+        """
+        self._check_is_fitted()
+        X = [X] if isinstance(X, str) else X
+        names: dict[int, str] = {}
+        fitted: Any = self.vectorizer_
+        for sample in samples_of(X, self._columns):
+            names.update({k: " / ".join(terms) for k, terms in fitted.terms_by_column(sample).items()})
+        return replace(super().explain(X, labels), feature_names=names)
+
+    def explore(  # type: ignore[override]  # texts are the samples
+        self, texts: Any = None, labels: ArrayLike | None = None, *, title: str = "Explorer"
+    ) -> Any:
+        """A page that shows how this classifier works, and takes texts to classify.
+
+        Parameters
+        ----------
+        texts : as in :meth:`TextClassifier.fit`, default=None
+            Usually of a test set.
+        labels : array-like of shape (n_samples,), default=None
+            Their labels.
+        title : str, default="Explorer"
+            The heading of the page.
+
+        Returns
+        -------
+        ExplorerPage
+            Displayed by notebooks; ``save(path)`` writes it.
+        """
+        self._check_is_fitted()
+        given = None if texts is None else samples_of(texts, self._columns)
+        X = None if given is None else self.vectorizer_.transform(given)
+        return self.classifier_.explore(X, labels, texts=given, vectorizer=self.vectorizer_, title=title)
+
+    # ----- saving ---------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the model with its features into a folder, as ``codekin train`` does.
+
+        Parameters
+        ----------
+        folder : path
+            Where to save it. An existing model is replaced; a folder with other files is refused.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        from codekin.storage import save_model  # a layer above, as load_model is
+
+        return save_model(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """The classifier that :meth:`save` or ``codekin train`` wrote.
+
+        Parameters
+        ----------
+        folder : path
+            A model folder.
+
+        Returns
+        -------
+        TextClassifier
+        """
+        from codekin.storage import load_saved
+
+        saved = load_saved(folder)
+        vectorizer = saved.model_input.vectorizer
+        if vectorizer is None or not isinstance(saved.model, ExtremeClassifier):
+            what = type(saved.model).__name__ if vectorizer is not None else "model of features"
+            raise ValueError(f"{folder} holds no TextClassifier but {with_article(what)}; load_model reads it.")
+        columns, given = saved.model_input.columns, dict[str, Any]()
+        if isinstance(vectorizer, FittedRows):
+            given = {"text": dict(zip(vectorizer.columns.text, vectorizer.weights, strict=True))}
+            given |= {use: list(getattr(vectorizer.columns, use)) for use in ("numbers", "categories")}
+        elif columns is not None and len(columns.text) == 1:
+            given = {"text": columns.text[0]}
+        else:
+            columns = None  # or several that were joined to one text
+        loaded = cls(vectorizer.vectorizer, **given, **saved.model.get_params(deep=False))
+        loaded.classifier_, loaded.vectorizer_, loaded._columns = saved.model, vectorizer, columns
+        loaded._forget()
+        return loaded
+
+    @property
+    def model_input_(self) -> ModelInput:
+        """How texts are read and become features: what is saved with the model."""
+        return ModelInput(self.vectorizer_, columns=self._columns)
+
+    def _parts_to_store(self) -> tuple[Model, SavedClassifier]:
+        self._check_is_fitted()
+        return self.classifier_._parts_to_store()
+
+    # ----- the classifier of the features ---------------------------------------------------------------------------
+
+    @property
+    def model_(self) -> Model:  # type: ignore[override]
+        """The fitted model of the features."""
+        return self.classifier_.model_
+
+    @property
+    def classes_(self) -> NDArray[Any]:  # type: ignore[override]
+        """The labels."""
+        return self.classifier_.classes_
+
+    @property
+    def set_calibration_(self) -> SetCalibration:
+        """What :meth:`calibrate_sets` found."""
+        return self.classifier_.set_calibration_
+
+    @set_calibration_.setter
+    def set_calibration_(self, found: SetCalibration) -> None:
+        self.classifier_.set_calibration_ = found
+
+    def __sklearn_tags__(self) -> Any:
+        """Samples are texts."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _check_is_fitted(self) -> None:
+        if "classifier_" not in self.__dict__:
+            check_is_fitted(self, "classifier_")
+
+    def _checked(self, texts: Any) -> Any:
+        self._check_is_fitted()
+        return self._validated_samples(texts)
+
+    def _validated_samples(self, X: Any) -> Any:
+        """The features of texts."""
+        return self.vectorizer_.transform(samples_of(X, self._columns))
+
+
+class _FromSamples:
+    """Predicts samples that are taken apart already."""
+
+    def __init__(self, classifier: TextPredictions) -> None:
+        self.model, self.features = classifier.model_, classifier.vectorizer_
+
+    def predict(self, samples: Any) -> Any:
+        return self.model.predict(self.features.transform(samples))
+
+
+def encoded_labels(labels: Any) -> EncodedLabels:
+    """The labels as class indices; texts have NumPy's own type, whatever a data frame made of them."""
+    if isinstance(labels, EncodedLabels):
+        return labels
+    given = np.asarray(label_array(labels))
+    if given.dtype.kind == "O" and all(isinstance(label, str) for label in given.tolist()):
+        given = given.astype(str)
+    check_classification_targets(given)
+    return EncodedLabels(*np.unique(column_or_1d(given), return_inverse=True))
+
+
+def check_as_many(texts: list[Any], labels: Any, what: str = "text") -> None:
+    """Raise unless there is a label for each text."""
+    if len(texts) != len(labels):
+        raise ValueError(f"There are {counted(len(texts), what)}. Got {counted(len(labels), 'label')}.")
+
+
+def described_features(fitted: Features) -> str:
+    """What the features are, in words."""
+    if isinstance(fitted, FittedRows):
+        return f"{described_features(fitted.texts[0])}, of {', '.join(fitted.columns.text)}{fitted.others}"
+    kinds = {"words": "words", "characters": "characters within words", "prefixes": "first letters of words"}
+    lengths = [
+        f"{block.ngrams[0]}" if len({*block.ngrams}) == 1 else "{} to {}".format(*block.ngrams)
+        for block in fitted.blocks
+    ]
+    listed = [f"n-grams of {kinds[block.kind]}, {length}" for block, length in zip(fitted.blocks, lengths, strict=True)]
+    return ("hashed " if fitted.n_columns else "") + "; ".join(listed)
+
+
+def with_features(classifier: Any, vectorizer: Any = None) -> tuple[Any, Any]:
+    """The classifier of features and what makes them of texts: a TextClassifier has both."""
+    if isinstance(classifier, TextPredictions):
+        classifier._check_is_fitted()
+        return classifier.classifier_, classifier.vectorizer_
+    return classifier, vectorizer

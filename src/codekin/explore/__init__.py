@@ -1,5 +1,0 @@
-"""A page about a model: its coding matrix, classes, bits and predictions, in one HTML file."""
-
-from codekin.explore.page import ExplorerPage
-
-__all__ = ["ExplorerPage"]

@@ -1,6 +1,0 @@
-"""Models that run without codekin: as ONNX, or as a page for browsers."""
-
-from codekin.export.onnx_model import export_onnx, padded_rows
-from codekin.export.page import export_page
-
-__all__ = ["export_onnx", "export_page", "padded_rows"]

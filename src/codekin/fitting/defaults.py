@@ -1,0 +1,368 @@
+"""What "auto" means: the values of settings that a user leaves open, and the measurements behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+
+from codekin._system.memory import available_memory
+from codekin._system.rows import is_sparse
+from codekin.assignments.policy import codes_of
+from codekin.classes import ClassTree
+from codekin.code.codebook import kind_of_matrix
+from codekin.code.tree import LEAVES_PER_CHILD
+from codekin.codebooks import trellis_codebook
+from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
+from codekin.fitting.choices import is_one_order
+from codekin.fitting.setting import Table, is_auto
+from codekin.learners import AROW, LEARNERS, Learner, Softmax, learner_of
+from codekin.learners.estimators import learns_linearly
+from codekin.learners.tree_samples import BYTES_PER_WEIGHT
+from codekin.model.reranking import CandidateSource
+from codekin.samples import Samples
+
+MANY_CLASSES = 100
+"""From this many classes on, sparse samples and embeddings get a label tree by default, and a search for the order of
+a trellis and a re-ranking are worth their time. Trees are as accurate as trellises of 150 and 374 classes and more
+accurate beyond, with fewer bytes, a third of the time per prediction and a quarter of the training time or less."""
+SOME_SAMPLES = 10_000
+LENGTH_FACTOR, MOST_IN_COMMON = 10.0, 0.5
+"""The mean squared length of embeddings is within this factor of 1, and their mean has at most this share of it."""
+WIDTHS = (10, 5, 2)
+"""The default is the first of these widths whose weights fit into memory. At width 2 the bits know less about ten
+digits than the class means do; beyond 10, a point costs twice the time and memory."""
+FEW_CLASSES = 500
+"""With fewer classes and re-ranking, width 2 and a searched order are half a point better than width 10: 91.7 and
+91.1 % on 150 classes, in three times the time."""
+NARROW_ORDER, NARROW_ORDER_RANKED = 9, 4
+"""The greatest widths at which the order of the classes is searched, without and with re-ranking: above, it is not
+measurably better than the depth-first order."""
+NARROW_LISTS = 4
+"""The greatest width at which an index lists better candidates than a trellis: at width 2 of 12,582 classes 46.7 and
+42.1 % are right, at width 5 46.9 and 46.7, at width 10 47.4 and 47.8."""
+TOO_MANY_CLASSES = 50_000
+"""With more classes, the factors that fit into memory carry too little information, and the depth-first order of a
+trellis is better: 17.9 against 16.4 % on 102,673 classes. Two trees are then 0.8 points better than one, and still
+trained in less time than the trees of others."""
+WIDEST_TREE = 64
+"""The default tree is as shallow as this branching factor allows."""
+MAX_CLUSTERED_CLASSES = 2_000
+"""Class trees of more classes are learned by halving the set of classes, not by joining pairs: with 12,582 classes,
+that takes one second instead of 20."""
+GENTLE_PRUNING = 0.001
+"""How much validation accuracy pruning may cost by default."""
+NARROW = 2
+"""The width up to which AROW is as accurate as softmax, in half the time."""
+MAX_COLUMNS = 1_000
+"""With more classes, one column per class takes too long for its gain."""
+FEW_COLUMNS = 15
+"""The least number of dense columns; more than this and more than one per class rarely pay."""
+
+
+@dataclass(frozen=True, eq=False)
+class FitSettings:
+    """The settings of a fit.
+
+    An attribute with the name of a setting is its value for these samples: as given, or what "auto" means.
+
+    - ``table``: the rows of the settings, which say what "auto" means.
+    - ``given``: all values as they were given.
+    - ``held_out``: the validation samples.
+    """
+
+    table: Table
+    given: Mapping[str, Any]
+    n_classes: int
+    seed: tuple[int, ...]
+    X: Any
+    class_tree: ClassTree | None = None
+    held_out: Samples | None = None
+    _found: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def settled(self, name: str) -> Any:
+        """The given value of a setting or the one that others imply; "auto" if it is open."""
+        follows, value = self.table[name].follows, self.given[name]
+        return follows(self) if is_auto(value) and follows is not None else value
+
+    def __getattr__(self, name: str) -> Any:
+        """The value of a setting."""
+        if name not in self.table:
+            raise AttributeError(name)
+        if name not in self._found:
+            value, resolve = self.settled(name), self.table[name].resolve
+            self._found[name] = resolve(self) if is_auto(value) and resolve is not None else value
+        return self._found[name]
+
+    def with_given(self, **values: Any) -> FitSettings:
+        """The same with other values of some settings."""
+        return replace(self, given={**self.given, **values}, _found={})
+
+
+# ----- many classes -------------------------------------------------------------------------------------------------
+
+
+def code_of(s: Any) -> str:
+    """Whether the codewords are paths of a trellis or leaves of a tree."""
+    given = s.given
+    is_open = (
+        given["width"] == "auto"
+        and given["max_bits"] is None
+        and not given["n_reserved"]
+        and is_auto(given["loss"])
+        and isinstance(given["assignment"], str)
+        and "tree" in codes_of(given["assignment"])
+    )
+    is_tree = codes_of(given["assignment"]) == ("tree",) or (
+        is_open and _are_many(s) and can_learn_trees(given["estimator"])
+    )
+    return "tree" if is_tree else "trellis"
+
+
+def rerank_of(s: Any) -> str | None:
+    """How the best classes are rescored.
+
+    100 or more classes of sparse samples or embeddings are re-ranked, since that gains most where a bit has to separate
+    most classes; fewer classes and other dense samples are not.
+    """
+    return "learned" if _are_many(s) else None
+
+
+def width_of(s: Any) -> int:
+    """The width of a trellis, or the most children of a node of a tree."""
+    if s.code == "tree":
+        return tree_width(s.n_classes)
+    return 2 if _is_compact(s) and s.n_classes < FEW_CLASSES else _widest(s)
+
+
+def n_codes_of(s: Any) -> int:
+    """How many codes there are."""
+    return 2 if s.code == "tree" and s.n_classes > TOO_MANY_CLASSES else 1
+
+
+def precision_of(s: Any) -> str:
+    """How weights are stored."""
+    return "int8" if s.code == "tree" or _is_compact(s) else "float32"
+
+
+def prune_of(s: Any) -> float | None:
+    """How much validation accuracy pruning may cost."""
+    return GENTLE_PRUNING if s.code != "tree" and _is_compact(s) and s.held_out is not None else None
+
+
+def candidates_of(s: Any) -> CandidateSource:
+    """What lists the candidates of a re-ranking."""
+    return candidate_source(s.code, s.rerank, s.width, s.n_classes)
+
+
+def candidate_source(code: str, rerank: str | None, width: int, n_classes: int) -> CandidateSource:
+    """What lists the candidates of a re-ranking by default.
+
+    >>> candidate_source("trellis", "learned", 2, 1_000), candidate_source("tree", "learned", 64, 1_000)
+    ('index', 'code')
+    """
+    is_narrow = code == "trellis" and width <= NARROW_LISTS and n_classes >= MANY_CLASSES
+    return "index" if is_narrow and rerank is not None else "code"
+
+
+def assignments_of(s: Any) -> tuple[str, ...]:
+    """How the assignment is found; a trial chooses one of several policies.
+
+    "ordered" is the depth-first order, whose neighbours have similar paths.
+    """
+    if s.code == "tree":
+        # A taxonomy may gain two points or lose as many, which a trial finds out.
+        return ("halving",) if s.class_tree is None else ("preserving", "halving")
+    is_wide = min(s.width, s.n_classes + s.n_reserved) > (NARROW_ORDER if s.rerank is None else NARROW_ORDER_RANKED)
+    if is_wide or not MANY_CLASSES <= s.n_classes <= TOO_MANY_CLASSES:
+        return ("ordered",)
+    is_tried = s.class_tree is not None and s.held_out is not None
+    return ("learnability", "ordered") if is_tried else ("learnability",)
+
+
+def width_that_follows(s: Any) -> Any:
+    """The width that uses at most ``max_bits``, if that is given."""
+    if s.given["max_bits"] is None:
+        return "auto"
+    return trellis_codebook(s.n_classes, "auto", n_bits=s.given["max_bits"]).width
+
+
+def rerank_that_follows(s: Any) -> Any:
+    """Reserved codewords rule a re-ranking out, and an index needs one."""
+    if s.given["n_reserved"]:
+        return None
+    return "learned" if s.given["candidates"] in ("index", "both") else "auto"
+
+
+def n_codes_that_follow(s: Any) -> Any:
+    """Several codes differ in the orders of their classes."""
+    return 1 if is_one_order(s.given["assignment"]) or s.given["n_reserved"] else "auto"
+
+
+def tree_width(n_classes: int) -> int:
+    """The default number of children of a tree's nodes: few levels, and above the leaves as many as allowed.
+
+    A power of 2, so that the children of a node are halves of halves of its classes where these were halved.
+
+    >>> [tree_width(n) for n in (100, 1_532, 12_582, 102_673)]
+    [8, 32, 64, 32]
+    """
+    halvings, depth = math.log2(max(n_classes / LEAVES_PER_CHILD, 2)), 2
+    while math.ceil(halvings / depth) > math.log2(WIDEST_TREE):
+        depth += 1
+    return 1 << math.ceil(halvings / depth)
+
+
+def _are_many(s: Any) -> bool:
+    return bool(s.n_classes >= MANY_CLASSES and (is_sparse(s.X) or are_directions(s.X)))
+
+
+def are_directions(X: Any) -> bool:
+    """Whether dense samples point in many directions and have a length of about 1, as embeddings do.
+
+    Nodes of trees and class vectors learn from such samples; others would have to be centred and scaled first.
+
+    >>> X = np.eye(3)
+    >>> are_directions(X), are_directions(100 * X), are_directions(X + 5)
+    (True, False, False)
+    """
+    rows = np.asarray(X[:: max(1, len(X) // SOME_SAMPLES)], dtype=np.float64)
+    squared_length = float(np.mean(np.sum(rows**2, axis=1)))
+    is_centred = float(np.sum(rows.mean(axis=0) ** 2)) <= MOST_IN_COMMON * squared_length
+    return is_centred and 1 / LENGTH_FACTOR <= squared_length <= LENGTH_FACTOR
+
+
+def _is_compact(s: Any) -> bool:
+    """With re-ranking, weights take one byte and are pruned if there are validation samples."""
+    return s.rerank is not None and _are_many(s)
+
+
+def _widest(s: Any) -> int:
+    allowed = getattr(s.given["estimator"], "max_memory", None)
+    limits = [limit for limit in (allowed, available_memory()) if limit is not None]
+    most_bits = min(limits, default=np.inf) / (BYTES_PER_WEIGHT * int(s.X.shape[1]))
+    widths: list[int] = [min(width, s.n_classes) for width in WIDTHS]
+    return next((w for w in widths if trellis_codebook(s.n_classes, w).n_bits <= most_bits), widths[-1])
+
+
+# ----- learners -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AutoLearner:
+    """AROW on narrow trellises, softmax on wider ones: what "auto" means, with custom settings.
+
+    At width 2 softmax is within half a point of AROW on the same bits, for about twice the time; from width 5 on it is
+    one to two points better (``benchmarks/trellis_softmax.py``).
+    """
+
+    arow: Learner = field(default_factory=AROW)
+    softmax: Learner = field(default_factory=Softmax)
+
+    learns_trees: ClassVar[bool] = True
+
+    @property
+    def max_memory(self) -> int | None:
+        """How many bytes weights may take while they are learned."""
+        return getattr(self.softmax, "max_memory", None)
+
+    def at_width(self, width: int) -> Learner:
+        """The learner for a trellis of this width."""
+        return self.arow if width <= NARROW else self.softmax
+
+
+def trellis_learner(learner: Any, width: int) -> Learner:
+    """The learner of a trellis, from the ``estimator`` parameter."""
+    learner = AutoLearner() if is_auto(learner) else learner
+    if hasattr(learner, "at_width"):
+        return cast("Learner", learner.at_width(width))
+    found = learner_of(learner)
+    if found is None:
+        raise ValueError(
+            f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
+            f"Got {learner!r} instead."
+        )
+    return found
+
+
+def can_learn_trees(learner: Any) -> bool:
+    """Whether the ``estimator`` parameter allows a tree."""
+    found = AutoLearner() if is_auto(learner) else learner_of(learner) or learner
+    return bool(getattr(found, "learns_trees", False))
+
+
+def tree_learner(learner: Any) -> Learner:
+    """The learner of the nodes of a tree, from the ``estimator`` parameter."""
+    if not can_learn_trees(learner):
+        raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
+    found: Learner = getattr(learner, "softmax", None) or learner_of(learner) or Softmax()
+    return found
+
+
+def with_less_memory(learner: Any, n_bytes: int) -> Any:
+    """The ``estimator`` parameter, with a limit on memory that leaves so much of it to the samples."""
+    limit = getattr(learner, "max_memory", None)
+    if limit is None:
+        return learner
+    if hasattr(learner, "at_width"):
+        return AutoLearner(*(with_less_memory(each, n_bytes) for each in (learner.arow, learner.softmax)))
+    return replace(learner, max_memory=max(limit - n_bytes, 1))
+
+
+# ----- codebooks of few classes -------------------------------------------------------------------------------------
+
+
+class CodeDefault(NamedTuple):
+    """A codebook, the number of bits if it leaves the choice, and the reason, empty if there was no choice."""
+
+    codebook: str
+    n_bits: int | None
+    reason: str
+
+
+def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_symbols: int = 2) -> CodeDefault:
+    """The default code of this many symbols."""
+    return DEFAULT_CODES[kind_of_matrix(n_symbols=n_symbols)](learner, n_classes, n_bits, n_symbols)
+
+
+def _default_of_signs(learner: Learner, n_classes: int, n_bits: int | None, _: int) -> CodeDefault:
+    """One column per class for linear bits, dense columns for others.
+
+    For linear bits, one column per class with a learned decoder is rarely behind any other code of the same length
+    (``benchmarks/predictors.py``). Other bits gain from dense columns, each a different problem to learn: as many as
+    classes, but at least 15 and at most those of Allwein et al. (2000).
+    """
+    if n_bits is not None or n_classes == 2:
+        return CodeDefault("dense_random", n_bits, "")
+    is_linear = learns_linearly(getattr(learner, "estimator", learner))
+    if is_linear and n_classes <= MAX_COLUMNS:
+        return CodeDefault("one_vs_rest", None, f"the bits are linear, the classes at most {MAX_COLUMNS:,}")
+    if is_linear:
+        return CodeDefault("dense_random", None, f"the classes are more than {MAX_COLUMNS:,}")
+    n_columns = n_binary_columns(n_classes) if n_classes <= FEW_COLUMNS else n_classes
+    most = default_n_bits(n_classes, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
+    return CodeDefault("dense_random", min(max(n_classes, FEW_COLUMNS), most), "the bits are not linear")
+
+
+def _default_of_symbols(learner: Learner, n_classes: int, n_bits: int | None, n_symbols: int) -> CodeDefault:
+    """Several classes against the rest for linear learners, if the number of columns allows it.
+
+    A linear learner separates one class from all others better than a set of dissimilar classes from other sets; trees
+    gain from columns that all classes share (``benchmarks/many_classes.py``).
+    """
+    n_columns = -(-n_classes // (n_symbols - 1))
+    if n_classes <= n_symbols or not learns_linearly(getattr(learner, "estimator", learner)):
+        return CodeDefault("dense_random", n_bits, "")
+    if n_bits not in (None, n_columns) or n_columns > MAX_COLUMNS:
+        return CodeDefault("dense_random", n_bits, "")
+    reason = f"the columns are linear, and {n_columns} of them have a symbol for every class"
+    return CodeDefault("one_vs_rest", None, reason)
+
+
+DEFAULT_CODES: dict[str, Callable[[Learner, int, int | None, int], CodeDefault]] = {
+    "signs": _default_of_signs,
+    "symbols": _default_of_symbols,
+}

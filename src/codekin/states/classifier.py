@@ -1,0 +1,247 @@
+"""The parts of a classifier besides its model, and how its samples are read, as JSON and arrays.
+
+Estimators are converted to and from a :class:`SavedClassifier`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from reprlib import repr as shortened
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codekin._system.arrays import Arrays, as_narrow, check_indices
+from codekin.classes import ClassTree
+from codekin.code import IntArray
+from codekin.data.model_input import ModelInput
+from codekin.data.options import checked_encoding
+from codekin.data.row_features import Features, FittedRows
+from codekin.data.tables import columns_from_json, columns_to_json
+from codekin.data.vectorizers import FittedVectorizer
+from codekin.learners import LEARNERS, Learner, learner_name
+from codekin.model.prediction_sets import SetCalibration
+from codekin.states.values import PLAIN, Json, check, checked, restored_params
+
+SETS_VERSION = 1
+"""Of the calibration of prediction sets, which later versions may store differently."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subclasses:
+    """What is around a classifier whose labels are numbers of parts of classes: the labels and parts of the classes.
+
+    ``training_errors`` and ``params`` are those of the estimator around it.
+    """
+
+    labels: NDArray[Any]
+    class_of_part: IntArray
+    training_errors: Sequence[float]
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class SavedClassifier:
+    """The parts of a classifier besides its model.
+
+    ``params`` has the parameters that are names or numbers; for all others their fitted values are stored.
+    ``estimator`` is the scikit-learn classifier that learned the bits, ``learner`` one of codekin's.
+    """
+
+    kind: str
+    params: Mapping[str, Any]
+    labels: NDArray[Any]
+    report: Mapping[str, Any]
+    n_features: int | None = None
+    feature_names: Sequence[str] | None = None
+    estimator: Any = None
+    learner: Learner | None = None
+    is_learner_given: bool = False
+    temperature: float | None = None
+    class_tree: ClassTree | None = None
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    set_calibration: SetCalibration | None = None
+    subclasses: Subclasses | None = None
+
+
+def describe_classifier(parts: SavedClassifier, arrays: Arrays, learners: list[Any]) -> Json:
+    """The parts of an estimator besides its model, as JSON, arrays and learners."""
+    params = {key: value for key, value in parts.params.items() if isinstance(value, PLAIN)}
+    description: Json = {
+        "kind": parts.kind,
+        "params": params,
+        "n_features_in": parts.n_features,
+        "labels": _describe_labels(parts.labels, arrays),
+        "report": dict(parts.report),
+    }
+    if parts.plan:
+        description["plan"] = dict(parts.plan)
+    if parts.learner is not None:
+        description["learner"] = _describe_learner(parts.learner)
+        description["is_learner_given"] = parts.is_learner_given and description["learner"] is not None
+    if parts.estimator is not None:
+        description["estimator"] = len(learners)
+        learners.append(parts.estimator)
+    if parts.temperature is not None:
+        description["temperature"] = parts.temperature
+    tree = parts.class_tree
+    if tree is not None:
+        arrays.update(tree_arrays(tree))
+        description["has_class_tree"] = True
+    if parts.set_calibration is not None:
+        arrays["set_scores"] = parts.set_calibration.scores
+        description["prediction_sets"] = {"version": SETS_VERSION, "score": "log_probability"}
+    if parts.feature_names is not None:
+        description["feature_names_in"] = [str(name) for name in parts.feature_names]
+    if parts.subclasses is not None:
+        description["subclasses"] = _describe_subclasses(parts.subclasses, arrays)
+    return description
+
+
+def restore_classifier(
+    description: Json, arrays: Arrays, learners: list[Any], n_classes: int, width: int | None
+) -> SavedClassifier:
+    """What :func:`describe_classifier` described, if it fits a model with this number of classes.
+
+    ``width`` is the number of features that the model has weights for, None if it has none.
+    """
+    learner, n_features, names = (description.get(name) for name in ("learner", "n_features_in", "feature_names_in"))
+    if n_features is not None:
+        checked(n_features, "n_features_in")
+    saved = SavedClassifier(
+        kind=description["kind"],
+        params=restored_params(description),
+        labels=_restore_labels(description["labels"], arrays, n_classes),
+        report=description["report"],
+        n_features=n_features,
+        feature_names=None if names is None else checked(names, "feature_names_in", "texts", n_features or 0),
+        estimator=learners[checked(description["estimator"], "estimator")] if "estimator" in description else None,
+        learner=None if learner is None else LEARNERS[learner["name"]](**learner["settings"]),
+        is_learner_given=bool(description.get("is_learner_given", learner is not None)),
+        temperature=description.get("temperature"),  # was checked as that of the model
+        class_tree=_restore_tree(arrays, n_classes) if description.get("has_class_tree") else None,
+        plan=_restore_plan(description.get("plan", {})),
+        set_calibration=_restore_sets(description.get("prediction_sets"), arrays),
+        subclasses=_restore_subclasses(description["subclasses"], arrays) if "subclasses" in description else None,
+    )
+    n_labels = saved.labels.shape[0]
+    check(saved.labels.shape == (n_classes,), f"there are {n_labels} labels for {n_classes} classes")
+    if saved.subclasses is not None:
+        n_parts = len(saved.subclasses.class_of_part)
+        check(
+            np.array_equal(saved.labels, np.arange(n_parts)),
+            f"the labels of the {n_classes} parts must be their numbers, and there are classes for {n_parts}",
+        )
+    check(width in (None, n_features), f"there are weights for {width} features, not for {n_features}")
+    return saved
+
+
+def describe_input(model_input: ModelInput, arrays: Arrays) -> Json:
+    """How the samples of a model are read from files."""
+    description: Json = {"encoding": {key: int(value) for key, value in model_input.encoding.items()}}
+    if model_input.columns is not None:
+        description["columns"] = columns_to_json(model_input.columns)
+    if model_input.vectorizer is not None:
+        description["vectorizer"], state = model_input.vectorizer.to_state()
+        arrays.update({f"vectorizer_{name}": array for name, array in state.items()})
+    return description
+
+
+def restore_input(description: Json, arrays: Arrays, n_features: int | None) -> ModelInput:
+    """What :func:`describe_input` described; texts must have as many features as the model."""
+    columns = columns_from_json(description["columns"]) if "columns" in description else None
+    vectorizer: Features | None = None
+    if "vectorizer" in description:
+        own = {name: array for name, array in arrays.items() if name.startswith("vectorizer_")}
+        state = {name.removeprefix("vectorizer_"): array for name, array in own.items()}
+        if "texts" in description["vectorizer"]:
+            vectorizer = FittedRows.from_state(description["vectorizer"], state, columns)
+        else:
+            vectorizer = FittedVectorizer.from_state(description["vectorizer"], state)
+        is_right = n_features is None or vectorizer.n_features == n_features
+        check(is_right, f"texts have {vectorizer.n_features} features, the model {n_features}")
+    return ModelInput(vectorizer, checked_encoding(description["encoding"]), columns)
+
+
+def tree_arrays(tree: ClassTree) -> Arrays:
+    """The arrays of a class tree; lengths are left out if all are one."""
+    arrays = {"tree_parent": as_narrow(tree.parent), "tree_node_of_class": as_narrow(tree.node_of_class)}
+    if (tree.edge_length[tree.parent != -1] != 1).any():
+        arrays["tree_edge_length"] = tree.edge_length
+    return arrays
+
+
+def _describe_subclasses(subclasses: Subclasses, arrays: Arrays) -> Json:
+    arrays["class_of_part"] = as_narrow(subclasses.class_of_part)
+    return {
+        "params": {key: value for key, value in subclasses.params.items() if isinstance(value, PLAIN)},
+        "labels": _describe_labels(subclasses.labels, arrays, "class_labels"),
+        "training_errors": list(subclasses.training_errors),
+    }
+
+
+def _restore_subclasses(description: Json, arrays: Arrays) -> Subclasses:
+    stored = arrays["class_of_part"]
+    class_of_part = stored.astype(np.intp).ravel()
+    # Parts are numbered class by class, and every class has one.
+    is_whole = stored.dtype.kind in "iu" and len(class_of_part) > 0
+    if not (is_whole and class_of_part[0] == 0 and np.isin(np.diff(class_of_part), (0, 1)).all()):
+        raise ValueError("the classes of parts must be integers from 0 that increase by at most 1.")
+    n_classes = int(class_of_part[-1]) + 1
+    labels = _restore_labels(description["labels"], arrays, n_classes, "class_labels")
+    if labels.shape != (n_classes,):
+        raise ValueError(f"there are {labels.shape[0]} labels for {n_classes} classes that have parts.")
+    errors = [float(checked(error, "training_errors", "finite")) for error in description["training_errors"]]
+    return Subclasses(labels, class_of_part, errors, restored_params(description))
+
+
+def _restore_plan(plan: Any) -> Json:
+    if not isinstance(plan, dict) or not all(isinstance(value, PLAIN) for value in plan.values()):
+        raise ValueError(f"'plan' must hold names and numbers. Got {shortened(plan)}.")
+    return plan
+
+
+def _restore_sets(description: Any, arrays: Arrays) -> SetCalibration | None:
+    if description is None:
+        return None
+    if not isinstance(description, dict) or description.get("version") != SETS_VERSION:
+        raise ValueError(f"'prediction_sets' must have the version {SETS_VERSION}. Got {shortened(description)}.")
+    return SetCalibration(np.array(arrays["set_scores"]))
+
+
+def _restore_tree(arrays: Arrays, n_classes: int) -> ClassTree:
+    parent, node_of_class = arrays["tree_parent"], arrays["tree_node_of_class"]
+    check_indices(node_of_class, len(parent), "the nodes of classes")
+    # The parent of the root is -1.
+    if parent.dtype.kind not in "iu" or int(parent.max(initial=0)) >= len(parent) or len(node_of_class) != n_classes:
+        raise ValueError(f"the class tree must have nodes for {n_classes} classes.")
+    return ClassTree(parent.astype(np.intp), node_of_class.astype(np.intp), arrays.get("tree_edge_length"))
+
+
+def _describe_learner(learner: Any) -> Json | None:
+    """The name and settings of one of codekin's learners; None for others, which cannot be trained further."""
+    name = learner_name(learner)
+    if name not in LEARNERS:
+        return None
+    settings = {setting.name: getattr(learner, setting.name) for setting in fields(learner) if setting.name != "n_jobs"}
+    if settings["class_weight"] is not None and not isinstance(settings["class_weight"], str):
+        settings["class_weight"] = np.asarray(settings["class_weight"], dtype=np.float64).tolist()
+    return {"name": name, "settings": settings}
+
+
+def _describe_labels(labels: NDArray[Any], arrays: Arrays, name: str = "labels") -> Json:
+    if labels.dtype.kind in "biuf":
+        arrays[name] = labels
+        return {"kind": "array"}
+    if all(isinstance(label, str) for label in labels.tolist()):
+        return {"kind": "text", "is_object": labels.dtype.kind == "O", "values": labels.tolist()}
+    raise TypeError(f"Labels must be all numbers or all text to be saved. Got labels of type {labels.dtype}.")
+
+
+def _restore_labels(description: Json, arrays: Arrays, n_classes: int, name: str = "labels") -> NDArray[Any]:
+    if description["kind"] == "array":
+        return np.array(arrays[name])
+    names = checked(description["values"], "labels", "texts", n_classes)
+    return np.array(names, dtype=object if description["is_object"] else None)
