@@ -93,7 +93,7 @@ smoke: wheel  ## install the wheel alone into a new environment and use it there
 	rm -rf $(VENV)-smoke
 
 # The parts that depend on other libraries the most. TESTS=tests runs all that these environments can.
-TESTS ?= tests/estimators tests/decoding tests/learners tests/storage tests/datasets tests/predicting tests/serving tests/cli/test_predict.py
+TESTS ?= tests/estimators tests/decoding tests/learners tests/storage tests/datasets tests/deploy tests/deploy/serve tests/cli/test_predict.py
 TEST_TOOLS := 'pytest>=8.3' 'hypothesis>=6.100' 'networkx>=3.2' 'safetensors>=0.5' 'pandas>=2.2' 'pyarrow>=18.0' 'import-linter>=2.1' numpydoc
 oldest:  ## run tests with the lowest versions of all dependencies (.ci/oldest.txt), on the oldest Python
 	rm -rf $(VENV)-oldest

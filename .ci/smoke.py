@@ -31,6 +31,7 @@ def main() -> None:
     from sklearn.svm import LinearSVC
 
     import codekin
+    from codekin.data import load_dataset
 
     assert "site-packages" in codekin.__file__, f"the wheel is not what was imported: {codekin.__file__}"
 
@@ -45,6 +46,9 @@ def main() -> None:
         saved = codekin.save_model(classifier, Path(folder) / "model")
         assert (codekin.load_model(saved).predict(X_test / 16) == classifier.predict(X_test / 16)).all()
 
+    compiled = _compiled_in_a_first_training(load_dataset("icd10cm"))
+    assert not compiled, f"compiled in a first training, although the wheel brings the kernels: {compiled}"
+
     suffix = ".exe" if sys.platform == "win32" else ""
     command = Path(sysconfig.get_path("scripts")) / f"codekin{suffix}"
     version = subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout
@@ -52,6 +56,27 @@ def main() -> None:
     listed = subprocess.run([command, "study", "list"], check=True, capture_output=True, text=True).stdout
     assert "exhaustive" in listed, listed
     print(f"codekin {codekin.__version__}: imported, fitted (accuracy {accuracy:.3f}), saved, command line answers")
+
+
+def _compiled_in_a_first_training(diagnoses) -> list[str]:
+    """The kernels that Numba compiles while texts are learned and classified for the first time."""
+    import platform
+
+    from numba.core import event
+
+    from codekin.cli.main import main as codekin_main
+    from codekin.kernels.compiling import PORTABLE
+
+    if platform.machine() not in PORTABLE:
+        return []
+    with tempfile.TemporaryDirectory() as folder, event.install_recorder("numba:compile") as recorder:
+        for name, split in (("train", diagnoses.train), ("test", diagnoses.test)):
+            lines = (f"{label}\t{text}\n" for label, text in zip(split.y, split.texts, strict=True))
+            (Path(folder) / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+        train, test, model = (str(Path(folder) / name) for name in ("train.tsv", "test.tsv", "model"))
+        assert codekin_main(["train", train, model, "--validation", test, "--quiet"]) == 0
+        assert codekin_main(["predict", model, test, "--output", str(Path(folder) / "answers.tsv")]) == 0
+    return sorted({str(each.data["dispatcher"]) for _, each in recorder.buffer})
 
 
 if __name__ == "__main__":

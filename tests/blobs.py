@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from codekin.classes import ClassTree
-from codekin.datasets import Dataset, Split
-from codekin.datasets.synthetic import _balanced_classes, _dataset, _random_labelled_tree
+from codekin.data import Dataset, Split
+from codekin.data.embedded import _balanced_classes, _dataset, _random_labelled_tree
 
 
 def make_blobs_with_tree(

@@ -3,13 +3,23 @@ import os
 import numpy as np
 import pytest
 
-from codekin._system.threads import on_threads
+from codekin._system.parallel import on_threads
 from codekin.assignments import assign
-from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.vectors import EmbeddingDistances
 from codekin.codebooks import trellis_codebook
-from codekin.datasets import make_sparse_topics
-from codekin.estimators import TrellisClassifier
-from codekin.progress import Joint, Progress, Stopped, counted_off, is_heard, listening, tell, telling, within
+from codekin.data import make_sparse_topics
+from codekin.estimators import ExtremeClassifier
+from codekin.progress import (
+    JointProgress,
+    Progress,
+    Stopped,
+    has_subscriber,
+    report,
+    reported,
+    reporter,
+    stage,
+    subscribe,
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +33,7 @@ def topics():
 def heard():
     """What is told within the test."""
     told = []
-    with listening(told.append):
+    with subscribe(told.append):
         yield told
 
 
@@ -35,33 +45,33 @@ def stages(told):
 
 def test_what_is_told_is_heard_within_the_block_only():
     told = []
-    assert not is_heard()
-    with listening(told.append):
-        assert is_heard()
-        tell("counting", 1, 3, detail="sheep", unit="sheep")
-        with listening(None):
-            tell("counting", 2, 3)
-    tell("counting", 3, 3)
+    assert not has_subscriber()
+    with subscribe(told.append):
+        assert has_subscriber()
+        report("counting", 1, 3, detail="sheep", unit="sheep")
+        with subscribe(None):
+            report("counting", 2, 3)
+    report("counting", 3, 3)
     assert told == [Progress("counting", 1, 3, "sheep", None, "sheep"), Progress("counting", 2, 3)]
 
 
 def test_an_inner_listener_hears_instead_of_the_outer_one(heard):
     inner = []
-    with listening(inner.append):
-        tell("counting")
+    with subscribe(inner.append):
+        report("counting")
     assert heard == []
     assert stages(inner) == ["counting"]
 
 
 def test_stages_say_what_they_are_part_of(heard):
-    with within("trial 2"), within("code 1 of 3"):
-        tell("learning bits")
-        tell("", detail="compiling")
+    with stage("trial 2"), stage("code 1 of 3"):
+        report("learning bits")
+        report("", detail="compiling")
     assert [progress.stage for progress in heard] == ["trial 2: code 1 of 3: learning bits", ""]
 
 
 def test_what_other_threads_tell_is_heard(heard):
-    on_threads(lambda i: tell("counting", i), range(20), n_threads=3)
+    on_threads(lambda i: report("counting", i), range(20), n_threads=3)
     assert sorted(progress.done for progress in heard) == list(range(20))
 
 
@@ -69,19 +79,19 @@ def test_what_other_threads_tell_is_heard(heard):
 def test_a_forked_worker_has_nobody_to_tell(heard):
     pid = os.fork()
     if pid == 0:
-        os._exit(is_heard())
+        os._exit(has_subscriber())
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert is_heard()
+    assert has_subscriber()
 
 
 def test_a_reader_tells_by_a_function_of_two_numbers(heard):
-    told = telling("reading")
+    told = reporter("reading")
     told(3, 10)
     assert heard == [Progress("reading"), Progress("reading", 3, 10)]
 
 
 def test_items_are_counted_off_unchanged(heard):
-    assert list(counted_off("abcdefg", "spelling", unit="letters", every=3)) == list("abcdefg")
+    assert list(reported("abcdefg", "spelling", unit="letters", every=3)) == list("abcdefg")
     assert [(progress.done, progress.total) for progress in heard] == [(0, 7), (3, 7), (6, 7)]
 
 
@@ -97,9 +107,13 @@ def test_a_search_tells_its_share_of_the_proposals(heard, n_restarts):
 
 def test_a_fit_tells_every_stage_in_its_order(heard, topics):
     X, y = topics
-    TrellisClassifier(random_state=0).fit(X, y)
+    ExtremeClassifier(random_state=0).fit(X, y)
     first = ["learning the nodes of the tree", "choosing how much class sizes count", "listing candidates to choose by"]
-    first += ["listing the classes that are confused", "learning class vectors", "choosing the reach of the candidates"]
+    first += [
+        "listing the classes that are confused",
+        "learning class vectors",
+        "choosing the loss gap of the candidates",
+    ]
     first += ["fitting the temperature of the re-ranking", "fitting the temperature", "measuring the probabilities"]
     again = ["learning the nodes of the tree", "listing the classes that are confused", "learning class vectors"]
     assert stages(heard) == [*(f"on some of the classes: {stage}" for stage in first), *again]
@@ -108,7 +122,7 @@ def test_a_fit_tells_every_stage_in_its_order(heard, topics):
 def test_a_fit_within_a_budget_tells_which_trial_it_makes(topics):
     X, y = topics
     told = []
-    classifier = TrellisClassifier(max_model_bytes=50_000, time_limit=1e-9, random_state=0)
+    classifier = ExtremeClassifier(max_model_bytes=50_000, time_limit=1e-9, random_state=0)
     classifier.fit(X, y, validation=(X, y), progress=told.append)
     n_trials = len(classifier.trials_)
     trials = dict.fromkeys(name.split(":")[0].split(" (")[0] for name in stages(told) if name.startswith("trial"))
@@ -121,22 +135,22 @@ def test_a_fit_within_a_budget_tells_which_trial_it_makes(topics):
 
 def test_pieces_of_work_at_the_same_time_report_their_sum_once_all_have_begun():
     heard = []
-    with listening(heard.append):
-        joint = Joint(2)
-    for listener, done in zip([joint.listener(), joint.listener()], (2, 5), strict=True):
-        with listening(listener):
-            tell("counting", done, 10, count=100 * done, detail=f"sheep {done}")
+    with subscribe(heard.append):
+        joint = JointProgress(2)
+    for listener, done in zip([joint.subscriber(), joint.subscriber()], (2, 5), strict=True):
+        with subscribe(listener):
+            report("counting", done, 10, count=100 * done, detail=f"sheep {done}")
     assert [(progress.done, progress.total, progress.count) for progress in heard] == [(2, None, 200), (7, 20, 700)]
     assert heard[1].detail == "sheep 2"  # of the one that is behind
 
 
 def test_asides_of_a_piece_of_work_are_passed_on_and_stopped_work_ends_at_its_next_report():
     heard = []
-    with listening(heard.append):
-        joint = Joint(2)
-    with listening(joint.listener()):
-        tell("", detail="compiling")
+    with subscribe(heard.append):
+        joint = JointProgress(2)
+    with subscribe(joint.subscriber()):
+        report("", detail="compiling")
         joint.stop()
         with pytest.raises(Stopped):
-            tell("counting")
+            report("counting")
     assert heard == [Progress("", detail="compiling")]

@@ -1,4 +1,4 @@
-"""The measured numbers of the guides, read from their tables, for pictures and for the page about the choice."""
+"""The measured numbers, read from their tables, for pictures and for the page about the choice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-GUIDES = Path(__file__).parents[1] / "docs" / "guides"
+GUIDES = Path(__file__).parents[1] / "docs" / "measurements"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def row_of(guide: str, **wanted: str) -> dict[str, str]:
         if row["section"].startswith(section) and all(row.get(key) == text for key, text in texts.items())
     ]
     if len(found) != 1:
-        raise LookupError(f"docs/guides/{guide}.md has {len(found)} rows with {wanted}, where one is expected.")
+        raise LookupError(f"docs/measurements/{guide}.md has {len(found)} rows with {wanted}, where one is expected.")
     return found[0]
 
 
@@ -60,7 +60,7 @@ def number(cell: str) -> float:
 
 
 def contender(data_name: str, name: str) -> Contender:
-    """What a contender does on a data set, by ``docs/guides/frontier.md``.
+    """What a contender does on a data set, by ``docs/measurements/frontier.md``.
 
     A row of today's default is preferred to one of the large tables, which may be older.
     """

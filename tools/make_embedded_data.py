@@ -1,4 +1,4 @@
-"""Generate the files in src/codekin/datasets/data from their sources, always with the same bytes.
+"""Generate the files in src/codekin/data/files from their sources, always with the same bytes.
 
 Usage: python tools/make_embedded_data.py SOURCES, a folder with yeast/yeast.data (UCI) and icd10cm_small/
 (samples.tsv.gz, nodes.tsv.gz, labels.tsv.gz and taxonomy.txt.gz, made from the ICD-10-CM tabular list).
@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "src" / "codekin" / "datasets" / "data"
+TARGET = Path(__file__).parents[1] / "src" / "codekin" / "data" / "files"
 SPLITS = {"train": "train", "val": "validation", "test": "test"}
 
 

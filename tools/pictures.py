@@ -1,10 +1,10 @@
-"""Make the pictures of the README and of docs/which.md, and the table of that page, from what was measured.
+"""Make the pictures of the README and of docs/tutorial/choose.md, and the table of that page, from what was measured.
 
     python tools/pictures.py                  # all of them, less than a minute
-    python tools/pictures.py frontier which   # what follows from the tables of the guides
+    python tools/pictures.py frontier which   # what follows from the tables of the measurements
 
 Each picture is drawn for light and for dark pages. The numbers of "idea" are computed here by the demo's functions;
-those of "frontier" and "which" are read from docs/guides, so that they are as old as the tables there.
+those of "frontier" and "which" are read from docs/measurements, so that they are as old as the tables there.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
 from codekin._system.files import whole_file
-from codekin.plots.dark import darken
-from codekin.plots.idea import draw_idea
-from codekin.plots.style import INK, PALETTE, figure_style
+from codekin.plots.assignments import draw_idea
+from codekin.plots.style import INK, PALETTE, darken, figure_style
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = DOCS / "which.md"
+PAGE = DOCS / "tutorial" / "choose.md"
 DARK_PAPER = "#0d1117"
 N_COLOURS = 64
 N_DRAWS = 20
@@ -112,9 +111,9 @@ def frontier() -> None:
 
 # --- Which codekin for my K? -----------------------------------------------------------------------------------------
 def measured() -> dict[str, str]:
-    """What the chart says of each answer, from the tables of the guides."""
+    """What the chart says of each answer, from the tables of the measurements."""
     letters = row_of("predictors", set="letter", learner="logistic")
-    coded, native = (row_of("many-classes", name=name) for name in ("12 columns, 15 rounds", "native, 100 rounds"))
+    coded, native = (row_of("symbols", name=name) for name in ("12 columns, 15 rounds", "native, 100 rounds"))
     accuracy, seconds = "HistGradientBoosting: accuracy, %", "fit, s"
     texts = {name: [contender(name, row) for row in ("ours, default", "PECOS XR-Linear")] for name in TEXTS}
     lines = {
@@ -145,8 +144,8 @@ def chart() -> None:
         ("Two or three\nclasses?", "yes", "your learner as it is", "There is nothing to encode."),
         (limited, "yes", "ECOCClassifier(…, n_symbols=10)", says["symbols"]),
         (sparse, "no", "ECOCClassifier(learner)", says["letters"]),
-        ("More than\n50,000 classes?", "no", "TrellisClassifier()", says["wordnet_hypernym"]),
-        (None, "yes", "TrellisClassifier(), two trees", says["debian_dirs100k"]),
+        ("More than\n50,000 classes?", "no", "ExtremeClassifier()", says["wordnet_hypernym"]),
+        (None, "yes", "ExtremeClassifier(), two trees", says["debian_dirs100k"]),
     )
     heights = [0.75, 1.0, 1.0, 1.18, 1.18]
     gap, width, split = 0.28, 6.0, 2.15
@@ -219,7 +218,7 @@ def page_tables() -> dict[str, list[str]]:
 
 
 def with_current_tables(page: str) -> str:
-    """The text of the page with the tables that the guides give today."""
+    """The text of the page with the tables that the measurements give today."""
     for name, lines in page_tables().items():
         block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         page, n_found = block.subn(lambda match, lines=lines: match[1] + "\n".join(lines) + "\n" + match[2], page)

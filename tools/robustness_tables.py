@@ -1,4 +1,4 @@
-"""Print the tables of docs/guides/robustness.md from a finished study: one data set, in Markdown.
+"""Print the tables of docs/measurements/robustness.md from a finished study: one data set, in Markdown.
 
 python tools/robustness_tables.py out/studies/robustness mnist
 """

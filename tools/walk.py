@@ -102,7 +102,9 @@ def flows(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def walked(flow: Callable[[], Any], walk: Any) -> None:
     """Run a flow without its output."""
-    silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    # Bytes below, since predictions are written to the buffer of stdout.
+    streams = [io.TextIOWrapper(io.BytesIO()) for _ in range(2)]
+    silent = contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1])
     with silent[0], silent[1], contextlib.suppress(SystemExit), walk:
         flow()
 

@@ -2,7 +2,8 @@ import gzip
 
 import pytest
 
-from codekin._system.files import output_stream, whole_file
+from codekin._system.files import whole_file
+from codekin.data.blocks import output_stream
 
 
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):

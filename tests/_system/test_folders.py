@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codekin._system.files import followed, whole_file
-from codekin._system.folders import check_folder, is_fixed, whole_files, whole_folder
+from codekin._system.files import check_folder, followed, is_fixed, whole_file, whole_files, whole_folder
 
 
 def names(folder):
@@ -16,7 +15,7 @@ def names(folder):
 @pytest.mark.parametrize("can_exchange", [True, False])
 def test_a_folder_replaces_the_one_before_it_as_a_whole(can_exchange, tmp_path, monkeypatch):
     if not can_exchange:
-        monkeypatch.setattr("codekin._system.folders._exchange", lambda one, other: False)
+        monkeypatch.setattr("codekin._system.files._exchange", lambda one, other: False)
     for content in ("old", "new"):
         with whole_folder(tmp_path / "model") as folder:
             (folder / content).write_text(content)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from codekin._system.locks import locked_folder, try_lock
+from codekin._system.files import locked_folder, try_lock
 
 pytest.importorskip("fcntl")
 

@@ -3,7 +3,7 @@ import threading
 import numpy as np
 import pytest
 
-from codekin._system.threads import available_threads, limited_threads, prepared, run_blocks
+from codekin._system.parallel import available_threads, limited_threads, prepared, run_blocks
 
 
 def test_a_limit_holds_within_its_block_only():

@@ -16,17 +16,16 @@ import pytest
 from joblib import parallel_config
 from scipy import sparse
 
-from codekin._system.threads import available_threads
-from codekin._system.workers import n_workers, share_work, with_workers
+from codekin._system.parallel import available_threads, n_workers, share_work, with_workers
 from codekin.assignments import assign
 from codekin.assignments.budget import Budget
 from codekin.cli.main import main
-from codekin.coding import Codebook
-from codekin.datasets import make_sparse_topics
-from codekin.datasets.exporting import export_dataset
-from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.code import Codebook
+from codekin.data import make_sparse_topics
+from codekin.data.writing import export_dataset
+from codekin.estimators import ECOCClassifier, ExtremeClassifier
 from codekin.learners import AROW
-from codekin.learners.arow_state import AROWBits
+from codekin.learners.arow import AROWBits
 from codekin.storage import load_assignment, load_model, save_model
 from codekin_studies.engine.runner import run_stages
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
@@ -59,11 +58,16 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def client(cluster):
-    """A client of the cluster, all of whose workers are there: also those in the place of killed ones."""
-    client = cluster.get_client()
-    while len(client.run(os.getpid, on_error="ignore")) < 2:
-        client.wait_for_workers(2)
-    return client
+    """A client of the cluster, all of whose workers are there: also those in the place of killed ones.
+
+    It is not Dask's default one, which would outlive the cluster in Dask's settings and reach the tests after these.
+    """
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as client:
+        while len(client.run(os.getpid, on_error="ignore")) < 2:
+            client.wait_for_workers(2)
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +91,7 @@ def fitted_folder(samples, folder, *, has_validation, n_jobs=None):
     """The files of a trellis model; several bits for each worker, and all that AROW can add to them."""
     X, y = samples
     learner = AROW(n_epochs=3, average=True, fit_intercept=True)
-    classifier = TrellisClassifier(4, estimator=learner, assignment="preserving", n_jobs=n_jobs, random_state=0)
+    classifier = ExtremeClassifier(4, estimator=learner, assignment="preserving", n_jobs=n_jobs, random_state=0)
     classifier.fit(X[:500], y[:500], validation=(X[500:], y[500:]) if has_validation else None)
     return folder_bytes(save_model(classifier, folder))
 
@@ -253,7 +257,7 @@ def is_mapped(path):
 def test_a_saved_model_predicts_in_partitions_and_is_mapped_once_for_all_processes(client, samples, tmp_path):
     array = pytest.importorskip("dask.array")
     X, y = samples
-    classifier = TrellisClassifier(2, assignment="preserving", random_state=0).fit(X, y)
+    classifier = ExtremeClassifier(2, assignment="preserving", random_state=0).fit(X, y)
     folder = save_model(classifier, tmp_path / "model")
     partitions = array.from_array(X.toarray(), chunks=(100, -1))
     labels = partitions.map_blocks(predicted, folder, drop_axis=1, dtype=y.dtype)
@@ -266,7 +270,7 @@ def test_a_saved_model_predicts_the_partitions_of_a_data_frame(client, samples, 
     frames = pytest.importorskip("dask.dataframe", reason="needs dask.dataframe")
     pandas = pytest.importorskip("pandas")
     X, y = samples
-    folder = save_model(TrellisClassifier(2, assignment="preserving", random_state=0).fit(X, y), tmp_path / "model")
+    folder = save_model(ExtremeClassifier(2, assignment="preserving", random_state=0).fit(X, y), tmp_path / "model")
     frame = frames.from_pandas(pandas.DataFrame(X.toarray()), npartitions=3)
     labels = frame.map_partitions(labels_of, folder, meta=("label", y.dtype))
     assert labels.compute().tolist() == load_model(folder).predict(X).tolist()

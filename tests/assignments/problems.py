@@ -4,7 +4,7 @@ import numpy as np
 
 from codekin.classes import ClassTree
 from codekin.classes.tree_distances import TreeDistances
-from codekin.coding import Codebook
+from codekin.code import Codebook
 
 
 def random_codebook(n_codewords, n_bits=6, seed=0, *, is_ternary=False):

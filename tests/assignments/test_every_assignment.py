@@ -5,9 +5,9 @@ import pytest
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
 from codekin.assignments import ASSIGNMENTS, EquidistantCodebookWarning, assign, class_codeword_score, class_codeword_z
-from codekin.assignments._solver import PATH_LENGTHS, TREE, VECTORS
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.coding import Codebook
+from codekin.assignments.solver import PATH_LENGTHS, TREE, VECTORS
+from codekin.classes.vectors import EmbeddingDistances
+from codekin.code import Codebook
 
 NEEDS_A_TREE = {name for name, solver in ASSIGNMENTS.items() if {TREE, PATH_LENGTHS} & set(solver.needs)}
 NEEDS_VECTORS = {name for name, solver in ASSIGNMENTS.items() if VECTORS in solver.needs}

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from codekin.assignments import explanation
-from codekin.assignments.explanation import ClassPair, nearest_classes, torn_pairs
+from codekin.assignments import result as explanation
+from codekin.assignments.result import ClassPair, nearest_classes, torn_pairs
 from codekin.classes import ClassTree, DenseDistances
 from codekin.classes.tree_distances import TreeDistances
+from codekin.code import Assignment
 from codekin.codebooks import dense_random, sparse_random, trellis_codebook
-from codekin.coding import Assignment
 
 
 @pytest.fixture

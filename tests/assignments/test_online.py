@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from codekin import ECOCClassifier, TrellisClassifier
-from codekin.assignments.online import online_assignment
+from codekin import ECOCClassifier, ExtremeClassifier
+from codekin.assignments.direct import online_assignment
 from codekin.codebooks import dense_random, trellis_codebook
 
 
@@ -43,7 +43,7 @@ def test_classifiers_take_it_by_name_and_a_seed_gives_the_same_paths():
     X, y = texts_of_topics()
     orders = []
     for _ in range(2):
-        classifier = TrellisClassifier(width=2, rerank=None, assignment="online", random_state=0).fit(X, y)
+        classifier = ExtremeClassifier(width=2, rerank=None, assignment="online", random_state=0).fit(X, y)
         orders.append(classifier.assignment_.codeword_of_class)
         assert classifier.assignment_.method == "online"
     np.testing.assert_array_equal(*orders)

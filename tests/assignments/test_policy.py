@@ -8,10 +8,10 @@ from tests.assignments.problems import random_codebook, random_distances, random
 from codekin.assignments import ASSIGNMENTS, assign, class_codeword_score, compare_assignments
 from codekin.assignments.policy import choose_method
 from codekin.classes import DenseDistances
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.classes.partial import PartialDistances
+from codekin.classes.interface import PartialDistances
+from codekin.classes.vectors import EmbeddingDistances
+from codekin.code import Codebook
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Codebook
 
 
 def test_a_codebook_that_was_made_for_its_classes_stays_as_it_is():

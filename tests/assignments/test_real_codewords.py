@@ -11,18 +11,15 @@ from tests.assignments.problems import random_distances, random_tree_distances
 
 from codekin.assignments import ASSIGNMENTS, assign
 from codekin.assignments.budget import Budget
-from codekin.assignments.explanation import torn_pairs
+from codekin.assignments.result import torn_pairs
 from codekin.assignments.scores import AssignmentProblem, binary_loss_bound
-from codekin.assignments.swap_runs import SwapRun
-from codekin.assignments.tree_problem import TreeProblem
-from codekin.assignments.trees import anneal_tree
-from codekin.assignments.vectors import VectorProblem, anneal_vectors
-from codekin.class_distances import learnability_distances
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.classes.product import ProductDistances
-from codekin.codebooks.targets import random_projection
-from codekin.coding import Assignment, Codebook
-from codekin.coding.geometry import codeword_moments
+from codekin.assignments.swaps import SwapRun, VectorProblem, anneal_vectors
+from codekin.assignments.tree_swaps import TreeProblem, anneal_tree
+from codekin.classes.distances import learnability_distances
+from codekin.classes.vectors import EmbeddingDistances, ProductDistances
+from codekin.code import Assignment, Codebook
+from codekin.code.geometry import codeword_moments
+from codekin.codebooks.designs.spectral import random_projection
 
 MATRIX_SEARCHES = sorted(name for name, solver in ASSIGNMENTS.items() if solver.on_matrices is not None)
 

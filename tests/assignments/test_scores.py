@@ -11,12 +11,12 @@ from tests.reference.scores import squared_score_moments
 
 from codekin.assignments import binary_loss_bound, class_codeword_score, class_codeword_z
 from codekin.assignments.scores import AssignmentProblem
-from codekin.class_distances import learnability_distances
-from codekin.classes.embedding import EmbeddingDistances
+from codekin.classes.distances import learnability_distances
 from codekin.classes.tree_distances import TreeDistances
+from codekin.classes.vectors import EmbeddingDistances
+from codekin.code import Assignment, Codebook
+from codekin.code.geometry import codeword_moments
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Codebook
-from codekin.coding.geometry import codeword_moments
 
 seeds = st.integers(0, 2**32 - 1)
 

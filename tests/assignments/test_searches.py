@@ -12,14 +12,14 @@ from numba import njit
 from tests.assignments.problems import random_codebook, random_distances, random_tree_distances
 
 from codekin.assignments import assign, class_codeword_score, quadratic_assignment
-from codekin.assignments.exhaustive import all_scores, nth_assignment
-from codekin.assignments.seriation import bit_reversed, codeword_order, spectral_class_order
+from codekin.assignments.exact import all_scores, nth_assignment
+from codekin.assignments.solver import spectral_class_order
 from codekin.classes import DenseDistances
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.classes.product import ProductDistances
+from codekin.classes.vectors import EmbeddingDistances, ProductDistances
+from codekin.code import Assignment, Codebook
+from codekin.code.geometry import bit_reversed
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Codebook
-from codekin.progress import listening
+from codekin.progress import subscribe
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -143,7 +143,7 @@ def test_a_search_that_had_to_compile_starts_over_with_all_of_its_time():
                 njit(lambda x: x + 1)(1)
             sleep(0.03)
 
-        with listening(heard.append):
+        with subscribe(heard.append):
             options = {"rng": 0, "n_restarts": 1, "n_threads": 1, "time_limit": 0.02}
             assign(codebook, distances, "annealing", progress=progress, **options)
         n_starts.append(sum(told.count is None for told in heard if told.stage.startswith("searching")))
@@ -250,7 +250,7 @@ def test_bit_reversal_is_a_permutation_that_parts_neighbours():
 
 
 def test_spare_codewords_are_left_out_evenly():
-    assert codeword_order(trellis_codebook(12), 4, "preserving").tolist() == [0, 3, 6, 9]
+    assert trellis_codebook(12).similar_order(4).tolist() == [0, 3, 6, 9]
 
 
 def test_tree_searches_improve_on_the_depth_first_order():

@@ -8,12 +8,12 @@ from sklearn.linear_model import LinearRegression
 from tests.assignments.problems import random_distances, random_tree_distances
 
 from codekin.assignments import ASSIGNMENTS, assign
-from codekin.assignments.explanation import torn_pairs
 from codekin.assignments.policy import POLICIES
+from codekin.assignments.result import torn_pairs
 from codekin.assignments.scores import AssignmentProblem, binary_loss_bound
-from codekin.class_distances import learnability_distances
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.coding import Assignment, Codebook
+from codekin.classes.distances import learnability_distances
+from codekin.classes.vectors import EmbeddingDistances
+from codekin.code import Assignment, Codebook
 
 
 def symbol_codebook(n_codewords, n_bits=3, n_symbols=4, seed=0, *, is_ignoring=False):

@@ -10,11 +10,10 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.classes.partial import PartialDistances
-from codekin.classes.product import ProductDistances
+from codekin.classes.interface import PartialDistances
 from codekin.classes.tree_distances import TreeDistances
-from codekin.coding.geometry import codeword_distances
+from codekin.classes.vectors import EmbeddingDistances, ProductDistances
+from codekin.code.geometry import codeword_distances
 
 
 def random_tree(rng: np.random.Generator, n_nodes: int, *, weighted: bool) -> ClassTree:
@@ -92,8 +91,8 @@ KINDS = [
 @pytest.fixture(params=["in one piece", "in blocks"])
 def _block_size(request, monkeypatch):
     if request.param == "in blocks":
-        monkeypatch.setattr("codekin.classes.embedding.MAX_DENSE_CLASSES", 0)
-        monkeypatch.setattr("codekin.classes.embedding._BLOCK_ENTRIES", 9)
+        monkeypatch.setattr("codekin.classes.vectors.MAX_DENSE_CLASSES", 0)
+        monkeypatch.setattr("codekin.classes.vectors._BLOCK_ENTRIES", 9)
         monkeypatch.setattr("codekin.classes.tree_distances._BLOCK_ENTRIES", 9)
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from codekin._system.folders import bytes_in
-from codekin.datasets import read_data, write_data
+from codekin._system.files import bytes_in
+from codekin.data import read_data, write_data
 from codekin.storage import load_input
 
 ONE_TRIAL = (
@@ -13,7 +13,7 @@ ONE_TRIAL = (
     0.01,
     "--rerank",
     "none",
-    "--n-members",
+    "--n-codes",
     1,
     "--assignment",
     "random",
@@ -60,7 +60,7 @@ def test_a_budget_below_labels_and_vocabulary_is_refused_before_training(icd, ru
 
 def test_a_vocabulary_stays_whole_where_the_whole_model_fits(icd, run, tmp_path):
     for name, budget in (("large", "2MB"), ("small", "280kB")):  # of which the vocabulary takes more than 30 %
-        shown = run("train", icd / "test.tsv", tmp_path / name, "--max-model-bytes", budget, "--n-members", 1)
+        shown = run("train", icd / "test.tsv", tmp_path / name, "--max-model-bytes", budget, "--n-codes", 1)
         assert shown.code == 0
         assert "keeping the" not in shown.err
     small, large = (load_input(tmp_path / name).vectorizer.n_features for name in ("small", "large"))

@@ -27,8 +27,8 @@ def test_calibrated_sets_cover_the_labels(succeed, topics, model):
     ("options", "message"),
     [
         (["--coverage=0.9"], "--coverage needs a calibrated model; codekin calibrate"),
-        (["--coverage=0.9", "--top-k=2"], "--coverage prints sets of labels. Got --top-k beside it."),
-        (["--coverage=0.9", "--probabilities"], "--coverage prints sets of labels. Got --probabilities beside it."),
+        (["--coverage=0.9", "--top-k=2"], "--coverage prints sets of labels. Got --top-k as well."),
+        (["--coverage=0.9", "--probabilities"], "--coverage prints sets of labels. Got --probabilities as well."),
     ],
 )
 def test_sets_without_calibration_are_refused(run, topics, topics_model, options, message):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from codekin.cli import cluster
+from codekin.cli import options as cluster
 
 COMMANDS = {
     "train": ("train", "train.svm", "model"),
@@ -26,11 +26,14 @@ def test_without_dask_the_package_is_named(run, monkeypatch, command):
     ("address", "code"), [("tcp://127.0.0.1:1", 1), ("udp://127.0.0.1:1", 2)], ids=["nobody there", "no protocol"]
 )
 def test_a_scheduler_that_does_not_answer_is_named(run, monkeypatch, tmp_path, command, address, code):
+    dask = pytest.importorskip("dask", reason="needs codekin[distributed]")
     pytest.importorskip("distributed", reason="needs codekin[distributed]")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cluster, "SECONDS_TO_ANSWER", 0.2)
+    before = dask.config.get("scheduler", None)
     shown = run(*COMMANDS[command], "--scheduler", address)
     assert shown.code == code
+    assert dask.config.get("scheduler", None) == before  # other work in this process goes on without a cluster
     assert shown.err.startswith(f"codekin: The Dask scheduler at {address} cannot be reached: ")
     assert shown.err.count("\n") == 1
 

@@ -10,7 +10,7 @@ import pytest
 
 from codekin.cli import display
 from codekin.cli.display import Bar, Display, Log, in_time
-from codekin.progress import Progress, listening, tell
+from codekin.progress import Progress, report, subscribe
 
 
 class Clock:
@@ -85,10 +85,10 @@ def test_a_rate_is_shown_once_enough_time_has_passed(log, lines, clock):
 
 @pytest.mark.parametrize("number", [int, float, np.int64, np.float32])
 def test_numbers_of_any_type_are_shown_alike(number, log, lines, clock):
-    with listening(log.hear):
+    with subscribe(log.hear):
         for done in (0, 10, 20):
             clock.now = done
-            tell("learning", number(done), number(40), count=number(done), unit="samples")
+            report("learning", number(done), number(40), count=number(done), unit="samples")
             log.look()
     assert lines[-1] == "learning, 50%, 1 samples/s, 20 s, about 20 s left"
 
@@ -138,7 +138,7 @@ def test_a_reader_that_has_gone_does_not_end_the_work(clock, monkeypatch):
 def test_quiet_is_silent(capsys):
     shown = Display(quiet=True)
     with shown.watching():
-        tell("reading")
+        report("reading")
         shown.note("a note")
     assert capsys.readouterr() == ("", "")
 

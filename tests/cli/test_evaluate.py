@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from codekin import load_model
-from codekin._system.folders import bytes_in
-from codekin.datasets import read_data
+from codekin._system.files import bytes_in
+from codekin.data import read_data
 from tests.reference.calibration import expected_calibration_error
 
 

@@ -10,13 +10,13 @@ def terms(line):
     return sum(one["contribution"] for one in line["features"]) + sum(line.get(name, 0.0) for name in named)
 
 
-@pytest.mark.parametrize("vectorizer", ["tfidf", "hashing"])
-def test_words_of_a_text_add_up_to_the_score(succeed, tmp_path, vectorizer):
+@pytest.mark.parametrize("of_texts", [("--features=words",), ("--features=words+trigrams",), ("--hashing",)])
+def test_words_of_a_text_add_up_to_the_score(succeed, tmp_path, of_texts):
     texts = ["a cat purrs", "the dog barks", "a cow moos", "the cat sleeps", "a dog runs", "the cow eats"]
     labels = ["cat", "dog", "cow"] * 2
     lines = "".join(f"{label}\t{text}\n" for label, text in zip(labels, texts, strict=True))
     (tmp_path / "pets.tsv").write_text(lines)
-    options = ["--text", vectorizer, "--rerank=none", "--width=2", "--quiet", "--json"]
+    options = [*of_texts, "--rerank=none", "--width=2", "--quiet", "--json"]
     succeed("train", tmp_path / "pets.tsv", tmp_path / "model", *options)
     stdin = b"The cat barks\nunheard of\n"
     shown = succeed("explain", tmp_path / "model", "--json", "--top-k=2", "--n-features=1", "--quiet", stdin=stdin)
@@ -44,4 +44,4 @@ def test_features_have_the_numbers_of_the_file(succeed, run, topics, topics_mode
     assert "The label 'nothing' is not among the 32 classes of the model." in wrong.err
     wrong = run("explain", topics_model, topics / "test.svm", "--label=3", "--top-k=2")
     assert wrong.code == 2
-    assert "--label explains one label of each sample. Got --top-k 2 beside it." in wrong.err
+    assert "--label explains one label of each sample. Got --top-k 2 as well." in wrong.err

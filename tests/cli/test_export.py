@@ -5,7 +5,7 @@ import re
 import pytest
 
 from codekin import Predictor, load_model
-from codekin.export import padded_rows
+from codekin.deploy.export import padded_rows
 from codekin.storage import load_input
 
 

@@ -18,7 +18,7 @@ def parts(topics):
 
 @pytest.fixture
 def small_model(parts, succeed, tmp_path):
-    succeed("train", parts / "old.svm", tmp_path / "model", "--n-spare", 6, "--n-features", 400, "--quiet")
+    succeed("train", parts / "old.svm", tmp_path / "model", "--n-reserved", 6, "--n-features", 400, "--quiet")
     return tmp_path / "model"
 
 
@@ -56,9 +56,9 @@ def test_too_many_classes_are_an_error_that_leaves_the_model_alone(parts, small_
     ("options", "reason"),
     [
         (("--rerank", "centroid"), "has several codes or a re-ranking"),
-        (("--n-members", 2), "has several codes or a re-ranking"),
+        (("--n-codes", 2), "has several codes or a re-ranking"),
         (
-            ("--max-model-bytes", "1MB", "--rerank", "none", "--n-members", 1, "--width", 2),
+            ("--max-model-bytes", "1MB", "--rerank", "none", "--n-codes", 1, "--width", 2),
             "was chosen within a budget",
         ),
     ],
@@ -71,11 +71,11 @@ def test_a_model_that_cannot_grow_is_refused_before_the_samples_are_read(
     shown = run("grow", tmp_path / "model", tmp_path / "there is no such file", "--quiet")
     assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
     assert reason in shown.err
-    assert shown.err.endswith("codekin train --n-spare N makes a model that can.\n")
+    assert shown.err.endswith("codekin train --n-reserved N makes a model that can.\n")
 
 
 def test_a_model_within_a_budget_takes_new_classes_without_learning_on(parts, succeed, tmp_path):
-    options = ("--max-model-bytes", "1MB", "--width", 2, "--n-spare", 6, "--n-features", 400)
+    options = ("--max-model-bytes", "1MB", "--width", 2, "--n-reserved", 6, "--n-features", 400)
     succeed("train", parts / "old.svm", tmp_path / "model", "--quiet", *options)
     shown = succeed("grow", tmp_path / "model", parts / "new.svm", "--n-epochs", 0, "--quiet")
     assert shown.startswith("32 classes, 4 of them new, 2 free codewords left; ")
@@ -93,4 +93,4 @@ def test_a_single_class_too_many_is_spoken_of_as_one(parts, succeed, run, tmp_pa
     shown = run("grow", tmp_path / "model", tmp_path / "one.svm", "--quiet")
     assert shown.code == 2
     assert "1 new class needs a free codeword. Got 0 among the 28" in shown.err
-    assert "Train again with more spare codewords." in shown.err
+    assert "Train again with more reserved codewords." in shown.err

@@ -6,8 +6,8 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from codekin import ECOCClassifier, TrellisClassifier, load_model, save_model
-from codekin.datasets import load_dataset, make_sparse_topics
+from codekin import ECOCClassifier, ExtremeClassifier, load_model, save_model
+from codekin.data import load_dataset, make_sparse_topics
 
 
 def test_what_is_shown_is_what_the_model_has(topics_model, succeed):
@@ -64,7 +64,7 @@ def test_other_classifiers(succeed, tmp_path):
 
 def test_trees_are_described_by_their_nodes(succeed, tmp_path):
     data = make_sparse_topics(60, 600, n_features=400, rng=0)
-    classifier = TrellisClassifier(code="tree", width=4, random_state=0).fit(data.train.X, data.train.y)
+    classifier = ExtremeClassifier(code="tree", width=4, random_state=0).fit(data.train.X, data.train.y)
     save_model(classifier, tmp_path / "model")
     sizes = np.diff(classifier.codebook_.tree.first_bits)
     wanted = {"n_nodes": len(sizes), "most_children": sizes.max()}
@@ -73,7 +73,7 @@ def test_trees_are_described_by_their_nodes(succeed, tmp_path):
         == wanted
         == {"n_nodes": 5, "most_children": 15}
     )
-    assert "TrellisClassifier on a tree of 5 nodes with up to 15 children, 400 features" in succeed(
+    assert "ExtremeClassifier on a tree of 5 nodes with up to 15 children, 400 features" in succeed(
         "inspect", tmp_path / "model"
     )
 

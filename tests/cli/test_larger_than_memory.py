@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codekin.datasets import SparseData, make_sparse_topics, write_data
+from codekin.data import SparseData, make_sparse_topics, write_data
 from codekin.storage import load_model
 from tests.cli.conftest import ENVIRONMENT
 

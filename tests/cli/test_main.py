@@ -10,7 +10,7 @@ import typer
 
 from codekin import __version__
 from codekin.cli.main import COMMANDS, app, main
-from codekin.datasets import DataError
+from codekin.data import DataError
 from codekin.storage import ModelFolderError
 from tests.cli.conftest import CODEKIN, ENVIRONMENT
 

@@ -91,7 +91,7 @@ def test_samples_in_the_folder_of_a_model_stay(run, succeed, topics, tmp_path, c
         "--width=2",
         "--quiet",
         "--rerank=none",
-        "--n-members=1",
+        "--n-codes=1",
         "--no-checkpoint",
     )
     data = model / "data.svm"

@@ -9,7 +9,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 from codekin import ECOCClassifier, load_model, save_model
-from codekin.datasets import read_data
+from codekin.data import read_data
 from tests.cli.conftest import CODEKIN, ENVIRONMENT
 
 
@@ -167,6 +167,7 @@ def test_models_of_other_classifiers_predict_too(topics, succeed, tmp_path):
         (("no-model", "x.svm"), "no-model is not a model folder: it has no model.json"),
         (("MODEL", "x.svm"), "x.svm: there is no such file"),
         (("MODEL", "x.svm", "--top-k", "0"), "--top-k"),
+        (("MODEL", "x.svm", "--top-k", "many"), "'many'"),
     ],
 )
 def test_errors_are_one_sentence(arguments, message, topics_model, run, tmp_path, monkeypatch):

@@ -24,28 +24,28 @@ def ranked(topics, succeed, tmp_path):
 
 
 @pytest.mark.parametrize("rerank", ["none", "centroid", "learned"])
-@pytest.mark.parametrize("n_members", [1, 2])
-def test_every_command_knows_ranked_models(ranked, topics, succeed, rerank, n_members):
+@pytest.mark.parametrize("n_codes", [1, 2])
+def test_every_command_knows_ranked_models(ranked, topics, succeed, rerank, n_codes):
     folder, train = ranked
-    summary = json.loads(train("--rerank", rerank, "--n-members", n_members, "--json"))
+    summary = json.loads(train("--rerank", rerank, "--n-codes", n_codes, "--json"))
     shown = json.loads(succeed("inspect", folder, "--json"))
     evaluated = json.loads(succeed("evaluate", folder, topics / "test.svm", "--json"))
-    is_ranked = rerank != "none" or n_members > 1
+    is_ranked = rerank != "none" or n_codes > 1
     assert summary["ranking"] == shown["ranking"]
     assert (shown["ranking"] is not None) == is_ranked
-    assert shown["n_members"] == n_members
-    assert shown["n_bits"] == 21 * n_members
+    assert shown["n_codes"] == n_codes
+    assert shown["n_bits"] == 21 * n_codes
     if is_ranked:
-        assert shown["ranking"]["n_members"] == n_members
+        assert shown["ranking"]["n_codes"] == n_codes
         assert (shown["ranking"]["vector_bytes"] is not None) == (rerank != "none")
-    assert (evaluated["certified_share"] is not None) == (n_members > 1)
+    assert (evaluated["certified_share"] is not None) == (n_codes > 1)
     assert len(succeed("predict", folder, topics / "test.svm", "--top-k", 3, "--probabilities").splitlines()) > 0
     assert load_model(folder).rerank == (None if rerank == "none" else rerank)
 
 
 def test_text_for_people(ranked, topics, succeed):
     folder, train = ranked
-    assert "class vectors" in train("--rerank", "centroid", "--n-members", 2)
+    assert "class vectors" in train("--rerank", "centroid", "--n-codes", 2, "--details")
     shown = succeed("inspect", folder)
     assert "42 bits of 2 codes" in shown
     assert "candidates of each code" in shown

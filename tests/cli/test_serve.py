@@ -1,4 +1,4 @@
-"""``codekin serve``: wrong command lines; the server itself is tested in tests/serving."""
+"""``codekin serve``: wrong command lines; the server itself is tested in tests/deploy/serve."""
 
 import socket
 import sys
@@ -18,7 +18,7 @@ def test_a_missing_model_a_taken_port_and_wrong_limits_are_refused(run, tmp_path
 
 
 def test_without_the_extra_the_command_says_what_to_install(run, tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("codekin.serving")]:
+    for name in [name for name in sys.modules if name.startswith("codekin.deploy.serve")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     shown = run("serve", tmp_path)

@@ -13,8 +13,8 @@ import pytest
 from codekin import load_model
 from codekin.cli.main import main
 from codekin.codebooks import trellis_codebook
-from codekin.learners import training
-from codekin.learners.tree_progress import FinishedNodes
+from codekin.learners import passes
+from codekin.learners.tree_softmax import FinishedNodes
 from codekin.storage import load_input
 from tests.cli.conftest import CODEKIN, ENVIRONMENT
 
@@ -26,8 +26,12 @@ def contents(folder):
 def test_the_summary_says_what_was_made(topics, topics_model, succeed, tmp_path):
     options = ("--taxonomy", topics / "taxonomy.txt", "--width", 2)
     text = succeed("train", topics / "train.svm", tmp_path / "model", *options)
-    assert text.startswith("32 classes, 21 bits: trellis codebook, ordered assignment, arow learner\n")
-    assert "600 samples x 400 features in" in text
+    assert text.startswith("accuracy                        not measured")
+    assert "32 classes, 400 features, " in text
+    assert "600 samples" in text
+    assert "rho" not in text
+    detailed = succeed("train", topics / "train.svm", tmp_path / "model", *options, "--details")
+    assert "32 classes, 21 bits: trellis codebook, ordered assignment, arow learner\n" in detailed
     assert contents(tmp_path / "model") == contents(topics_model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
@@ -80,7 +84,9 @@ def test_a_number_of_bits_chooses_the_width(most, options, width, topics, succee
 def test_a_budget_chooses_the_recipe_and_inspect_shows_what_was_tried(option, topics, succeed, tmp_path):
     model = tmp_path / "model"
     held_out = ("--validation", topics / "test.svm", "--time-limit", 0.01)
-    shown = succeed("train", topics / "train.svm", model, option, "40kB", "--max-microseconds", 1e6, *held_out)
+    shown = succeed(
+        "train", topics / "train.svm", model, option, "40kB", "--max-microseconds", 1e6, "--details", *held_out
+    )
     assert sum(path.stat().st_size for path in model.iterdir()) <= 40_000
     for text in (shown, succeed("inspect", model)):
         assert "chosen within 39.1 KiB and 1e+06 microseconds" in text
@@ -107,9 +113,9 @@ def test_neither_the_number_of_threads_nor_the_memory_of_the_weights_changes_any
 
 
 def test_texts_are_made_into_features_that_travel_with_the_model(icd, succeed, tmp_path):
-    succeed("train", icd / "test.tsv", tmp_path / "model", "--text", "hashing", "--n-features", 4096, "--ngrams", "1")
-    vectorizer = load_input(tmp_path / "model").vectorizer.vectorizer
-    assert (vectorizer.method, vectorizer.n_features, vectorizer.ngram_range) == ("hashing", 4096, (1, 1))
+    succeed("train", icd / "test.tsv", tmp_path / "model", "--hashing", "--n-features", 4096, "--ngrams", "1")
+    vectorizer = load_input(tmp_path / "model").vectorizer
+    assert (vectorizer.n_columns, vectorizer.n_features, vectorizer.blocks[0].ngrams) == (4096, 4096, (1, 1))
 
 
 def test_validation_stops_early_calibrates_and_prunes(icd, succeed, tmp_path):
@@ -137,8 +143,12 @@ def test_validation_stops_early_calibrates_and_prunes(icd, succeed, tmp_path):
 
 def test_the_summary_begins_with_the_accuracy_on_validation_samples(icd, succeed, tmp_path):
     options = ("--validation", icd / "validation.tsv", "--n-epochs", 1)
-    first, *others = succeed("train", icd / "test.tsv", tmp_path / "model", *options).splitlines()
-    assert re.fullmatch(r"validation accuracy 0\.\d{4}", first)
+    first, *others = succeed("train", icd / "test.tsv", tmp_path / "model", *options, "--details").splitlines()
+    assert re.match(r"accuracy +\d+\.\d% +\(on [\d,]+ samples that the model has not learned from", first)
+    for start in ("among the best 5 ", "always the most frequent class ", "the nearest class mean ", "next:"):
+        assert any(line.startswith(start) for line in others)
+    assert any("microseconds from text to class" in line for line in others)
+    assert any(line.endswith("a page to type texts into") for line in others)
     assert any(re.search(r"error .* on [\d,]+ training samples", line) for line in others)
 
 
@@ -166,7 +176,7 @@ def test_validation_samples_of_unknown_classes_are_refused_or_counted(topics, ru
     shown = run("train", topics / "train.svm", tmp_path / "model", "--validation", some, "--quiet")
     assert (shown.code, shown.err.count("\n")) == (0, 1)
     assert "1 of the 2 validation samples have labels that no training sample has, 78 for example" in shown.err
-    assert re.match(r"validation accuracy 0\.\d{4}; 1 sample of classes without training samples\n", shown.out)
+    assert "0.0%  (on 2 samples that the model has not learned from; 1 sample of classes without" in shown.out
 
 
 def test_halving_can_be_asked_for(topics, succeed, tmp_path):
@@ -206,7 +216,7 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
             "There is no model within 1 B: labels and everything else besides the weights take",
         ),
         (("--max-microseconds", "-1"), "'--max-microseconds': must be a number above 0. Got '-1' instead"),
-        (("--n-members", "0"), "'--n-members': must be 'auto' or a whole number of at least 1. Got '0' instead"),
+        (("--n-codes", "0"), "'--n-codes': must be 'auto' or a whole number of at least 1. Got '0' instead"),
         (("--prune", "2"), "'--prune': must be 'auto', 'none' or a number from 0 to 1. Got '2' instead"),
         (("--r", "-1"), "'--r': must be a number above 0. Got '-1' instead"),
         (("--estimator", "softmax", "--r", "2"), "--r 2.0 needs --estimator arow. Got --estimator softmax."),
@@ -217,15 +227,15 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
             "--max-bits 9 needs an automatic --width, which it chooses. Got --width 3.",
         ),
         (
-            ("--n-spare", "5", "--n-members", "2"),
-            "--n-spare 5 needs a single code without re-ranking. Got --n-members 2",
+            ("--n-reserved", "5", "--n-codes", "2"),
+            "--n-reserved 5 needs a single code without re-ranking. Got --n-codes 2",
         ),
         (("--patience", "3"), "--patience 3 needs --validation FILE"),
         (("--taxonomy-layout", "paths"), "--taxonomy-layout paths needs --taxonomy FILE."),
         (("--resume", "--no-checkpoint"), "--resume needs checkpoints. Got --no-checkpoint."),
-        (("--text", "hashing"), "--text hashing needs texts. Got features in "),
-        (("--analyzer", "word"), "--analyzer word needs texts. Got features in "),
-        (("--ngrams", "1,2"), "--ngram-range 1,2 needs texts. Got features in "),
+        (("--hashing",), "--hashing needs texts. Got features in "),
+        (("--features", "words"), "--features words needs texts. Got features in "),
+        (("--ngrams", "1,2"), "--word-ngrams 1,2 needs texts. Got features in "),
         (("--min-df", "2"), "--min-df 2 needs texts. Got features in "),
         (("--max-features", "9"), "--max-features 9 needs texts. Got features in "),
         (("--format", "npz", "--index-base", "1"), "--index-base 1 needs features with numbers, as svmlight files"),
@@ -237,11 +247,11 @@ def test_data_come_from_a_pipe_too(topics, topics_model, succeed, tmp_path):
         (("--validation", "none.svm"), "none.svm: there is no such file"),
         (("--prune", "0.1"), "--prune 0.1 needs --validation samples"),
         (
-            ("--ngram-range", "2-1"),
+            ("--word-ngrams", "2-1"),
             "must be one or two whole numbers from 1 on, the smaller one first, like 1,2. Got '2-1'",
         ),
         (("--n-epochs", "0"), "--n-epochs"),
-        (("--format", "csv"), "'--format': must be one of auto, svmlight"),
+        (("--format", "xls"), "'--format': must be one of auto, svmlight"),
         (("--n-features", "3"), "there are 3 features"),
     ],
 )
@@ -274,9 +284,13 @@ TEXTS = b"fruit\tred apple\ncar\tfast car\n"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--text", "hashing", "--min-df", "2"), "--min-df 2 needs --text tfidf. Got --text hashing."),
-        (("--text", "hashing", "--max-features", "2"), "--max-features 2 needs --text tfidf. Got --text hashing."),
-        (("--n-features", "64"), "--n-features 64 needs --text hashing where there are texts, as in -; --max-features"),
+        (("--hashing", "--min-df", "2"), "--min-df 2 needs a vocabulary. Got --hashing."),
+        (("--hashing", "--max-features", "2"), "--max-features 2 needs a vocabulary. Got --hashing."),
+        (
+            ("--features=characters", "--ngrams=1"),
+            "--word-ngrams 1,1 needs --features with words. Got",
+        ),
+        (("--n-features", "64"), "--n-features 64 needs --hashing where there are texts, as in -; without it"),
         (
             ("--index-base", "1"),
             "--index-base 1 needs features with numbers, as svmlight files have them. Got tsv in -.",
@@ -297,9 +311,9 @@ def test_what_texts_or_a_pipe_have_no_use_for_is_refused(arguments, message, run
 def test_members_need_a_way_to_find_orders(topics, run, succeed, tmp_path):
     order = tmp_path / "order.json"
     succeed("assign", "--taxonomy", topics / "taxonomy.txt", "--output", order, "--quiet")
-    shown = run("train", topics / "train.svm", tmp_path / "model", "--assignment", order, "--n-members", 2, "--quiet")
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--assignment", order, "--n-codes", 2, "--quiet")
     assert shown.code == 2
-    assert "--n-members 2 needs an --assignment that says how orders are found, by a name or a function." in shown.err
+    assert "--n-codes 2 needs an --assignment that says how orders are found, by a name or a function." in shown.err
 
 
 @pytest.mark.parametrize(
@@ -360,15 +374,15 @@ def interrupted(monkeypatch):
     """A function: lets the training be interrupted after so many epochs."""
 
     def after(n_epochs):
-        told = training.Passes._report
+        told = passes.Passes._report
 
         def report(self, epoch_report):
             told(self, epoch_report)
             if epoch_report.epoch == n_epochs + 1:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(training.Passes, "_report", report)
-        return lambda: monkeypatch.setattr(training.Passes, "_report", told)
+        monkeypatch.setattr(passes.Passes, "_report", report)
+        return lambda: monkeypatch.setattr(passes.Passes, "_report", told)
 
     return after
 

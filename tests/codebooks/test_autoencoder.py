@@ -4,8 +4,8 @@ from scipy.spatial.distance import pdist
 from tests.codebooks.class_layouts import groups, places
 from threadpoolctl import threadpool_limits
 
-from codekin.codebooks.autoencoder import _centred, _first_weights, _trained, autoencoder, loss_and_gradients
-from codekin.codebooks.design import class_similarities, with_useful_columns
+from codekin.codebooks.designs.columns import class_similarities, with_useful_columns
+from codekin.codebooks.designs.similarity import _centred, _first_weights, _trained, autoencoder, loss_and_gradients
 
 
 @pytest.mark.parametrize("n_bits", [6, 10, 20])

@@ -8,10 +8,9 @@ from sklearn.linear_model import RidgeClassifier
 from tests.codebooks.test_separating import every_column, samples
 
 from codekin import ECOCClassifier
-from codekin.classes.trials import ColumnTrials
-from codekin.codebooks.cross_validated import chosen_columns
-from codekin.codebooks.ecoc_one import Ensemble, ecoc_one
-from codekin.fitting.column_trials import column_trials
+from codekin.classes.samples import ColumnTrials
+from codekin.codebooks.designs.trained import Ensemble, chosen_columns, ecoc_one
+from codekin.fitting.trial import column_trials
 from codekin.learners import IndependentBits
 from codekin.samples import Samples
 

@@ -3,8 +3,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from codekin.codebooks.classic import n_binary_columns, n_ternary_columns
 from codekin.codebooks.drawing import DENSE, SPARSE, codebook_sampler, digits, useful_columns
-from codekin.codebooks.sizes import n_binary_columns, n_ternary_columns
 
 
 def frequencies(lines):
@@ -17,9 +17,9 @@ def matrices(sampler, n_draws):
 
 
 @pytest.mark.parametrize("n_codewords", range(2, 8))
-@pytest.mark.parametrize(("n_symbols", "count"), [(2, n_binary_columns), (3, n_ternary_columns)])
-def test_useful_columns_are_all_there_once_without_their_complements(n_codewords, n_symbols, count):
-    columns = digits(useful_columns(n_codewords, n_symbols), n_codewords, n_symbols)
+@pytest.mark.parametrize(("entries", "count"), [(DENSE, n_binary_columns), (SPARSE, n_ternary_columns)])
+def test_useful_columns_are_all_there_once_without_their_complements(n_codewords, entries, count):
+    columns = digits(useful_columns(n_codewords, entries), n_codewords, entries)
     assert len(columns) == count(n_codewords)
     assert ((columns == 1).any(axis=1) & (columns == -1).any(axis=1)).all()
     assert len(np.unique(np.concatenate([columns, -columns]), axis=0)) == 2 * len(columns)

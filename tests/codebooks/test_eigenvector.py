@@ -6,7 +6,7 @@ import pytest
 from codekin.classes import ClassTree, DenseDistances
 from codekin.classes.tree_distances import TreeDistances
 from codekin.codebooks import spectral
-from codekin.codebooks.design import _cheapest_subsets, with_distinct_rows
+from codekin.codebooks.designs.columns import _cheapest_subsets, with_distinct_rows
 
 
 def clusters(n_clusters, size):

@@ -8,11 +8,11 @@ import pytest
 from scipy.cluster.hierarchy import average
 from scipy.spatial.distance import pdist, squareform
 
-from codekin.class_distances.learnability import class_moments
 from codekin.classes import ClassTree
-from codekin.classes.trials import ColumnTrials
+from codekin.classes.learnability import class_moments
+from codekin.classes.samples import ColumnTrials
+from codekin.code import Codebook
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
-from codekin.coding import Codebook
 
 DESIGNED = {
     "spectral",

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from codekin.codebooks import dense_random, error_correcting_factorization
-from codekin.codebooks.factorization import _leading_eigenvector, design_matrix
+from codekin.codebooks.designs.optimised import _leading_eigenvector, design_matrix
 
 
 def two_clusters(size):

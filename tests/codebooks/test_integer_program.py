@@ -3,9 +3,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from codekin.code.geometry import codeword_distances
 from codekin.codebooks import exhaustive, optimised, optimised_columns
-from codekin.codebooks.integer_program import plotkin_bound
-from codekin.coding.geometry import codeword_distances
+from codekin.codebooks.designs.optimised import plotkin_bound
 
 
 def largest_by_brute_force(n_codewords, n_bits):

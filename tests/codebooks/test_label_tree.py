@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from codekin.class_distances.splitting import halving_tree
-from codekin.codebooks.label_tree import label_tree
-from codekin.coding import Assignment, Codebook
-from codekin.coding.tree import LEAVES_PER_CHILD, TreeGraph
+from codekin.classes.means import halving_tree
+from codekin.code import Assignment, Codebook
+from codekin.code.tree import LEAVES_PER_CHILD, TreeGraph
+from codekin.codebooks.graphs import label_tree
 
 SIZES = [(2, 2), (3, 2), (9, 2), (64, 4), (1000, 3), (1532, 32), (5000, 8)]
 

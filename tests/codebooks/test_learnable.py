@@ -6,9 +6,9 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 from tests.codebooks.test_separating import every_column, samples
 
-from codekin.class_distances.learnability import class_moments
+from codekin.classes.learnability import class_moments
 from codekin.codebooks import dense_random
-from codekin.codebooks.learnable import Outputs, Rest, learnable
+from codekin.codebooks.designs.learnable import Outputs, Rest, learnable
 from codekin.estimators import ECOCClassifier
 
 

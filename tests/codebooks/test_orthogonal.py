@@ -3,7 +3,7 @@ import pytest
 from scipy.linalg import hadamard as scipy_hadamard
 
 from codekin.codebooks import hadamard
-from codekin.codebooks.integer_program import plotkin_bound
+from codekin.codebooks.designs.optimised import plotkin_bound
 
 
 def test_ten_codewords_have_fifteen_bits_and_distance_eight():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from codekin.codebooks.own_matrix import given
+from codekin.codebooks.classic import given
 
 
 def test_a_given_matrix_is_kept_as_it_is():

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from codekin.class_distances.learnability import class_moments
-from codekin.classes.moments import ClassMoments
+from codekin.classes.learnability import ClassMoments, class_moments
 from codekin.codebooks import dense_random, separating
-from codekin.codebooks.separating import Remainder, Space, _greedy_columns, _improved
+from codekin.codebooks.designs.separating import Remainder, Space, _greedy_columns, _improved
 from codekin.estimators import ECOCClassifier
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tests.codebooks.class_layouts import groups, places
 
-from codekin.codebooks.sparse_output import _lengthened, _scaled, gradient, objective, sparse_output
+from codekin.codebooks.designs.similarity import _lengthened, _scaled, gradient, objective, sparse_output
 
 
 def opposite_shares(matrix):

@@ -8,8 +8,8 @@ from sklearn.linear_model import RidgeClassifier
 from codekin import ECOCClassifier
 from codekin.classes import ClassTree
 from codekin.codebooks import one_vs_rest, reed_solomon, tree_levels
-from codekin.codebooks.reed_solomon import _field
-from codekin.codebooks.sizes import fewest_bits
+from codekin.codebooks.classic import fewest_bits
+from codekin.codebooks.symbols import _field
 
 
 @pytest.mark.parametrize(("q", "prime"), [(3, 3), (4, 2), (8, 2), (9, 3), (13, 13), (16, 2), (25, 5), (27, 3)])

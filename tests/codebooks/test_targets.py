@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist, squareform
 from threadpoolctl import threadpool_limits
 
 from codekin.codebooks import spectral
-from codekin.codebooks.targets import eigen_targets, random_projection
+from codekin.codebooks.designs.spectral import eigen_targets, random_projection
 
 
 def distances_on_a_circle(n):

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from codekin import ECOCClassifier
 from codekin.classes import ClassTree
 from codekin.codebooks import decoc, nested_dichotomies
-from codekin.codebooks.tree_codes import ordered_dichotomies
+from codekin.codebooks.trees import ordered_dichotomies
 
 NESTED = [["a", "b", "c"], ["d", ["e", "f"]], "g"]
 

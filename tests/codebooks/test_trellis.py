@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.trellis import trellis_edges, trellis_matrix, trellis_paths
 
+from codekin.code.geometry import codeword_distances
+from codekin.code.trellis import TrellisGraph
 from codekin.codebooks import CODEBOOKS, trellis_codebook
-from codekin.coding.geometry import codeword_distances
-from codekin.coding.trellis import TrellisGraph
 
 WIDTHS_IN_THE_PAPER = [
     *((1_000, width, n_bits) for width, n_bits in [(2, 42), (3, 55), (4, 74), (5, 89), (10, 221)]),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.reference.label_tree import leaf_log_probabilities
 
-from codekin.codebooks.label_tree import label_tree
-from codekin.coding import Assignment
+from codekin.code import Assignment
+from codekin.codebooks.graphs import label_tree
 from codekin.decoding.beam_search import BeamSearchDecoder
 
 CASES = [(5, 2), (40, 2), (100, 3), (700, 8)]

@@ -6,10 +6,10 @@ from hypothesis.extra import numpy as hnp
 from tests.reference import decoding
 from tests.reference import multinomial as reference
 
-from codekin.coding import Code
+from codekin.code import Code
 from codekin.decoding import LOSSES, LearnedDecoder, MinimumLossDecoder
 from codekin.decoding.learned import Products
-from codekin.model import Member, Model
+from codekin.model import FittedCode, Model
 
 
 def decoders(loss="linear"):
@@ -133,7 +133,7 @@ def test_a_model_works_with_a_learned_decoder_as_with_any_other():
             return X
 
     code = Code.of([[1, 1], [1, -1], [-1, 1]])
-    model = Model((Member(code, Bits(), LearnedDecoder(code.coding_matrix, [0.0, 0.0, 1.0])),))
+    model = Model((FittedCode(code, Bits(), LearnedDecoder(code.coding_matrix, [0.0, 0.0, 1.0])),))
     assert model.predict(np.array([[0.3, -2.0], [0.1, 0.4]])).tolist() == [1, 2]
 
 

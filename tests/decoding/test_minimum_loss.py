@@ -91,7 +91,7 @@ def test_summable_numbers_have_the_same_sum_in_every_order(values, seed):
 def test_the_fast_ways_give_what_the_plain_way_gives(loss, entries, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     monkeypatch.setattr(module, "CLASSES_PER_BLOCK", 37)
-    monkeypatch.setattr(module, "SAMPLES_PER_BLOCK", 64)
+    monkeypatch.setattr(module, "DECODED_PER_BLOCK", 64)
     matrix = rng.choice(np.array(entries, np.int8), (150, 9 if len(entries) == 2 else 7))
     matrix = np.unique(matrix, axis=0)
     # Many true ties, and margins that differ only beyond single precision.
@@ -134,7 +134,7 @@ def test_the_number_of_threads_does_not_matter(monkeypatch):
     monkeypatch.setattr(module, "COMPILE_FROM", 0)
     results = []
     for n_threads in (1, 3):
-        monkeypatch.setattr("codekin._system.threads.available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr("codekin._system.parallel.available_threads", lambda n=n_threads: n)
         results.append([MinimumLossDecoder(matrix, loss).decode(f) for loss in ("hinge", "hamming")])
     np.testing.assert_array_equal(results[0], results[1])
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from codekin.code import Assignment, Code
 from codekin.codebooks import dense_random
-from codekin.codebooks.targets import random_projection
-from codekin.coding import Assignment, Code
+from codekin.codebooks.designs.spectral import random_projection
 from codekin.decoding import MinimumLossDecoder, decoder_of, fit_decoder
-from codekin.decoding.nearest_target import NearestTargetDecoder
-from codekin.model import Member
+from codekin.decoding.learned import NearestTargetDecoder
+from codekin.model import FittedCode
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -64,7 +64,7 @@ def test_a_sample_alone_has_the_losses_it_has_among_others():
 def test_real_codes_are_decoded_by_the_squared_loss_and_no_other():
     assert isinstance(decoder_of(real_code(), "squared"), NearestTargetDecoder)
     with pytest.raises(ValueError, match="Got loss='hinge' and is_weighted=False"):
-        Member.of(real_code(), None, "hinge")
+        FittedCode.of(real_code(), None, "hinge")
     with pytest.raises(ValueError, match="is_weighted=True"):
         decoder_of(real_code(), "squared", is_weighted=True)
 

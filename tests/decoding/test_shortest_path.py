@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codekin._system.threads import available_threads
+from codekin._system.parallel import available_threads
+from codekin.code import Assignment
+from codekin.code.trellis import TrellisGraph
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment
-from codekin.coding.trellis import TrellisGraph
 from codekin.decoding import LOSSES, DecodedAccuracy, MinimumLossDecoder, ShortestPathDecoder, shortest_path
 
 graphs = st.integers(2, 300).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 20))))

@@ -22,11 +22,11 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from tests.reference.calibration import expected_calibration_error
 
+from codekin.code import Assignment, Codebook
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
-from codekin.coding import Assignment, Codebook
 from codekin.decoding import LOSSES
 from codekin.estimators import ECOCClassifier
-from codekin.learners.natural_loss import natural_loss
+from codekin.learners.estimators import natural_loss
 
 FIXED_WIDTH_SMALL_K = ("exhaustive", "optimised")
 OF_TWO_SYMBOLS = [name for name in CODEBOOKS if name not in ("given", "reed_solomon")]

@@ -19,8 +19,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_classifiers_train
 from sklearn.utils.validation import has_fit_parameter
 
-from codekin.estimators import ECOCClassifier, TrellisClassifier
-from codekin.learners.natural_loss import natural_loss
+from codekin.estimators import ECOCClassifier, ExtremeClassifier
+from codekin.learners.estimators import natural_loss
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_the_raw_scores_of_lightgbm_are_log_odds():
     assert natural_loss(lightgbm.LGBMClassifier()) == "logistic"
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier()])
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), ExtremeClassifier()])
 def test_what_needs_a_fit_says_so(classifier):
     for ask in (
         lambda: classifier.top_k_proba([[0.0]], 1),
@@ -101,8 +101,8 @@ def test_what_needs_a_fit_says_so(classifier):
     [
         ECOCClassifier(GaussianNB(), n_bits=12, random_state=0),
         ECOCClassifier("softmax", n_bits=12, random_state=0),
-        TrellisClassifier(random_state=0),
-        TrellisClassifier(rerank="centroid", random_state=0),
+        ExtremeClassifier(random_state=0),
+        ExtremeClassifier(rerank="centroid", random_state=0),
     ],
 )
 def test_logarithms_of_probabilities_are_those_of_the_probabilities(classifier, digits):
@@ -155,7 +155,7 @@ def test_predict_is_the_largest_value_of_the_decision_function(loss, digits):
     X, y = digits
     for classifier in (
         ECOCClassifier(Rounded(), loss=loss, random_state=0).fit(X, y),
-        TrellisClassifier(loss=loss, random_state=0).fit((X > 0.5)[:, ::9] * 1.0, y),
+        ExtremeClassifier(loss=loss, random_state=0).fit((X > 0.5)[:, ::9] * 1.0, y),
     ):
         samples = X if isinstance(classifier, ECOCClassifier) else (X > 0.5)[:, ::9] * 1.0
         best = classifier.classes_[classifier.decision_function(samples).argmax(axis=1)]

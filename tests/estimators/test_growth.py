@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from codekin import ECOCClassifier, TrellisClassifier
+from codekin import ECOCClassifier, ExtremeClassifier
+from codekin.code import Assignment, Code
 from codekin.codebooks import dense_random, trellis_codebook
-from codekin.coding import Assignment, Code
 from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.losses import get_loss
-from codekin.estimators.growth import best_free_codewords, free_codewords
+from codekin.fitting.growth import best_free_codewords
 from codekin.storage import load_model, save_model
 
 
@@ -26,7 +26,7 @@ def grown(kind, digits, **options):
     X, y = digits
     is_old = y < 8
     if kind == "trellis":
-        classifier = TrellisClassifier(3, n_spare=5, random_state=0, **options)
+        classifier = ExtremeClassifier(3, n_reserved=5, random_state=0, **options)
     else:
         classifier = ECOCClassifier(codebook=dense_random(13, n_bits=20, rng=0), random_state=0, **options)
     return classifier.fit(X[is_old], y[is_old]), X[~is_old], y[~is_old]
@@ -44,8 +44,15 @@ def test_old_losses_stay_and_predictions_change_only_to_new_classes(kind, digits
     np.testing.assert_array_equal(-classifier.decision_function(X)[:, :8], losses)
     after = classifier.predict(X)
     np.testing.assert_array_equal(after[after < 8], before[after < 8])
-    assert len(free_codewords(classifier.model_.code)) == 3
+    assert len(classifier.model_.code.free_codewords) == 3
     assert "10 classes" in str(classifier.report())
+
+
+def test_the_temperature_stays_until_the_bits_learn(digits):
+    classifier, X_new, y_new = grown("trellis", digits, loss="hinge")
+    classifier.model_ = classifier.model_.with_temperature(2.5)
+    assert classifier.add_classes(X_new, y_new).temperature_ == 2.5
+    assert classifier.partial_fit(X_new, y_new).temperature_ == 1
 
 
 def test_further_samples_then_teach_the_bits(digits, tmp_path):
@@ -75,7 +82,7 @@ def test_codewords_are_those_with_the_least_loss_of_all_choices(codebook, loss):
     def cost(codewords):
         return sum(losses[new_class == k, codeword].mean() for k, codeword in enumerate(codewords))
 
-    free = free_codewords(code)
+    free = code.free_codewords
     assert list(free) == [1, 3, 5, 6]
     assert cost(chosen) == pytest.approx(min(cost(some) for some in permutations(free, 3)))
 
@@ -100,9 +107,9 @@ def test_shortest_paths_pass_over_free_ones():
 def test_free_paths_lie_among_the_others(digits):
     X, y = digits
     for assignment in ("preserving", "random", "learnability"):
-        fitted = TrellisClassifier(n_spare=10, assignment=assignment, random_state=0).fit(X, y)
+        fitted = ExtremeClassifier(n_reserved=10, assignment=assignment, random_state=0).fit(X, y)
         assert fitted.score(X, y) > 0.5
-    ordered = TrellisClassifier(n_spare=10, assignment="preserving", random_state=0).fit(X, y)
+    ordered = ExtremeClassifier(n_reserved=10, assignment="preserving", random_state=0).fit(X, y)
     assert np.array_equal(np.sort(ordered.model_.assignment.codeword_of_class), np.arange(0, 20, 2))
 
 
@@ -118,7 +125,7 @@ def test_what_cannot_grow_says_why(digits):
     with pytest.raises(ValueError, match="New labels must have the type of the others"):
         classifier.add_classes(X[:1], ["nine"])
     with pytest.raises(ValueError, match="needs a single code without re-ranking"):
-        TrellisClassifier(n_spare=1, rerank="centroid").fit(X, y)
-    ranked = TrellisClassifier(rerank="centroid", random_state=0).fit(X, y)
+        ExtremeClassifier(n_reserved=1, rerank="centroid").fit(X, y)
+    ranked = ExtremeClassifier(rerank="centroid", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="Classes can only be added to a single code"):
         ranked.add_classes(X[:1], [11])

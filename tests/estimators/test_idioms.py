@@ -31,7 +31,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from threadpoolctl import threadpool_limits
 
 from codekin import ECOCClassifier, load_model, save_model
-from codekin.fitting.features import as_numbers
+from codekin.fitting.classes import as_numbers
 
 COLOURS = np.array(["red", "green", "blue", "grey"])
 

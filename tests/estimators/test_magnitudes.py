@@ -7,10 +7,10 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from codekin import ECOCClassifier, TrellisClassifier
+from codekin import ECOCClassifier, ExtremeClassifier
 from codekin.learners import AROW, Softmax
 from codekin.learners.independent import IndependentBits
-from codekin.learners.training import Passes
+from codekin.learners.passes import Passes
 
 rng = np.random.default_rng(0)
 y = np.arange(60) % 6
@@ -29,14 +29,14 @@ CLASSIFIERS = {
         RidgeClassifier(), class_distances="splitting", random_state=0, n_bits=6
     ),
     "softmax on any code": lambda: ECOCClassifier("softmax", random_state=0, n_bits=6),
-    "trellis, AROW": lambda: TrellisClassifier(estimator="arow", random_state=0),
-    "trellis, AROW with an average": lambda: TrellisClassifier(
+    "trellis, AROW": lambda: ExtremeClassifier(estimator="arow", random_state=0),
+    "trellis, AROW with an average": lambda: ExtremeClassifier(
         estimator=AROW(average=True, fit_intercept=True), random_state=0
     ),
-    "trellis, softmax": lambda: TrellisClassifier(width=3, estimator="softmax", random_state=0),
-    "trellis, learnability": lambda: TrellisClassifier(estimator="arow", assignment="learnability", random_state=0),
-    "trellis, centroids": lambda: TrellisClassifier(estimator="arow", rerank="centroid", random_state=0),
-    "trellis, learned vectors": lambda: TrellisClassifier(estimator="arow", rerank="learned", random_state=0),
+    "trellis, softmax": lambda: ExtremeClassifier(width=3, estimator="softmax", random_state=0),
+    "trellis, learnability": lambda: ExtremeClassifier(estimator="arow", assignment="learnability", random_state=0),
+    "trellis, centroids": lambda: ExtremeClassifier(estimator="arow", rerank="centroid", random_state=0),
+    "trellis, learned vectors": lambda: ExtremeClassifier(estimator="arow", rerank="learned", random_state=0),
 }
 SCALES = [1e-300, 1e-30, 1e-14, 1e14, 1e20, 1e30, 1e160, 1e300]
 
@@ -84,7 +84,7 @@ def assert_finite(classifier, samples):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_features_of_any_size_give_finite_scores_or_one_sentence_before_training(name, scale, n_trainings):
     classifier = CLASSIFIERS[name]()
-    is_own = isinstance(classifier, TrellisClassifier) or classifier.estimator == "softmax"
+    is_own = isinstance(classifier, ExtremeClassifier) or classifier.estimator == "softmax"
     if finite_or_one_sentence(lambda: classifier.fit(X * scale, y)) is None:
         assert n_trainings == []
         assert not 1e-15 < scale < (1e15 if is_own else 1e100)
@@ -135,11 +135,16 @@ def test_margins_that_are_no_numbers_are_named():
         classifier.predict([[0.0] * 5, [1e300] * 5])
 
 
+def test_margins_of_a_learner_that_cannot_take_constant_features_are_explained():
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="those of all training samples were the same"):
+        ECOCClassifier(GaussianNB(), random_state=0).fit(np.ones(X.shape), y).predict(np.ones(X.shape))
+
+
 @pytest.mark.parametrize("learner", [AROW(r=1e-38), Softmax(step=1e38)], ids=["AROW", "softmax"])
 def test_a_learner_that_diverges_says_so(learner):
     sizes = 10.0 ** np.random.default_rng(0).uniform(-14, 14, size=X.shape)
     weights = np.full(len(X), 1e14)
     with pytest.raises(ValueError, match="The weights of the bits have grown beyond single precision"):
-        TrellisClassifier(estimator=learner, assignment="random", rerank=None, random_state=0).fit(
+        ExtremeClassifier(estimator=learner, assignment="random", rerank=None, random_state=0).fit(
             X * sizes, y, weights
         )

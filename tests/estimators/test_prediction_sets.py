@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from codekin import ECOCClassifier, TrellisClassifier, load_model, save_model
-from codekin.datasets import make_sparse_topics
+from codekin import ECOCClassifier, ExtremeClassifier, load_model, save_model
+from codekin.data import make_sparse_topics
 from codekin.model.prediction_sets import SetCalibration
 
 DATA = make_sparse_topics(40, 3_000, n_features=200, rng=0)
@@ -14,10 +14,10 @@ X, Y = DATA.train.X, DATA.train.y
 HELD, OF_HELD, NEW, OF_NEW = X[600:1800], Y[600:1800], X[1800:], Y[1800:]
 CLASSIFIERS = {
     "code": ECOCClassifier(n_bits=20, random_state=0),
-    "trellis": TrellisClassifier(width=2, rerank=None, random_state=0),
-    "free paths": TrellisClassifier(width=2, n_spare=5, random_state=0),
-    "re-ranked": TrellisClassifier(width=2, rerank="centroid", random_state=0),
-    "tree": TrellisClassifier(code="tree", width=3, rerank=None, random_state=0),
+    "trellis": ExtremeClassifier(width=2, rerank=None, random_state=0),
+    "free paths": ExtremeClassifier(width=2, n_reserved=5, random_state=0),
+    "re-ranked": ExtremeClassifier(width=2, rerank="centroid", random_state=0),
+    "tree": ExtremeClassifier(code="tree", width=3, rerank=None, random_state=0),
 }
 
 
@@ -50,7 +50,7 @@ def test_sets_are_the_same_after_saving_and_loading(calibrated, tmp_path):
 
 
 def test_a_model_that_learns_on_must_be_calibrated_again():
-    classifier = TrellisClassifier(width=2, rerank=None, random_state=0)
+    classifier = ExtremeClassifier(width=2, rerank=None, random_state=0)
     classifier.partial_fit(X[:600], Y[:600], classes=np.unique(Y)).calibrate_sets(HELD, OF_HELD)
     assert classifier.predict_sets(NEW[:2])
     classifier.partial_fit(X[:100], Y[:100])

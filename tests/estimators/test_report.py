@@ -9,12 +9,11 @@ from sklearn.svm import LinearSVC
 
 from codekin import load_model, save_model
 from codekin.classes import DenseDistances
+from codekin.code import Assignment
 from codekin.codebooks import one_vs_rest
-from codekin.coding import Assignment
-from codekin.estimators import ECOCClassifier, FitReport, TrellisClassifier
+from codekin.estimators import ECOCClassifier, ExtremeClassifier, FitReport
 from codekin.fitting.report import code_report
-from codekin.model import measuring
-from codekin.storage.migrations import migrated
+from codekin.states import migrated
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ def test_report_speaks_the_papers_language(digits):
 
 
 def test_fit_predicts_nothing_and_a_report_each_sample_once(digits, monkeypatch):
-    monkeypatch.setattr(measuring, "MARGINS_PER_BLOCK", 1)  # blocks of 256 rows
+    monkeypatch.setattr("codekin.fitting.report.MARGINS_PER_BLOCK", 1)  # blocks of 256 rows
     frame = pd.DataFrame(digits[0])
     CountingClassifier.n_predicted = 0
     classifier = ECOCClassifier(CountingClassifier(), n_bits=12, random_state=0).fit(frame, digits[1])
@@ -65,7 +64,7 @@ def test_fit_predicts_nothing_and_a_report_each_sample_once(digits, monkeypatch)
     assert CountingClassifier.n_predicted == 12 * len(frame)
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier(RidgeClassifier(), n_bits=12), TrellisClassifier()])
+@pytest.mark.parametrize("classifier", [ECOCClassifier(RidgeClassifier(), n_bits=12), ExtremeClassifier()])
 def test_a_new_fit_forgets_what_was_measured(classifier, digits):
     classifier.set_params(random_state=0).fit(*digits)
     code = str(classifier.report())
@@ -106,9 +105,9 @@ def test_a_report_says_what_was_asked_for_and_what_found_it(digits):
     assert repr(classifier.assignment_) == "<Assignment preserving (exhaustive): 10 classes>"
     by_name = ECOCClassifier(GaussianNB(), n_bits=12, assignment="greedy", random_state=0).fit(*digits)
     assert ", greedy assignment" in str(by_name.report())
-    ordered = TrellisClassifier(assignment="preserving", random_state=0).fit(*digits)
+    ordered = ExtremeClassifier(assignment="preserving", random_state=0).fit(*digits)
     assert "preserving (ordered) assignment" in str(ordered.report())
-    learnable = TrellisClassifier(assignment="learnability", random_state=0).fit(*digits)
+    learnable = ExtremeClassifier(assignment="learnability", random_state=0).fit(*digits)
     assert learnable.report().assignment.startswith("learnability (")
 
 
@@ -140,8 +139,8 @@ def test_the_score_of_an_equidistant_code_is_said_to_be_the_same_for_every_assig
 
 @pytest.mark.parametrize(
     "classifier",
-    [ECOCClassifier(GaussianNB(), n_bits=12), ECOCClassifier(GaussianNB(), n_symbols=4), TrellisClassifier(),
-     TrellisClassifier(code="tree")],
+    [ECOCClassifier(GaussianNB(), n_bits=12), ECOCClassifier(GaussianNB(), n_symbols=4), ExtremeClassifier(),
+     ExtremeClassifier(code="tree")],
     ids=["bits", "symbols", "trellis", "tree"],
 )  # fmt: skip
 def test_unknown_labels_are_errors_without_losses_as_in_evaluate(classifier, digits):

@@ -18,7 +18,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from codekin import ECOCClassifier, SubclassClassifier, TrellisClassifier
+from codekin import ECOCClassifier, ExtremeClassifier, SubclassClassifier
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
 from codekin.learners import Softmax
 
@@ -35,9 +35,9 @@ ALL_CHECKS = [
     # A learner without decision_function that refuses weights of samples.
     ECOCClassifier(KNeighborsClassifier(), random_state=0),
     # All bits in one pass of an online learner, decoded by shortest paths.
-    TrellisClassifier(random_state=0),
+    ExtremeClassifier(random_state=0),
     # A learner in every node of a tree, decoded by beam search.
-    TrellisClassifier(code="tree", random_state=0),
+    ExtremeClassifier(code="tree", random_state=0),
 ]
 SOME_CHECKS = [
     *(
@@ -52,10 +52,10 @@ SOME_CHECKS = [
     ECOCClassifier(Ridge(), codebook="eigen_targets", decoding="learned", random_state=0),
     # The checks shift features far from zero, which an online learner without a bias needs more passes for.
     ECOCClassifier(Softmax(n_epochs=20, fit_intercept=True), random_state=0),
-    TrellisClassifier(3, assignment="random", loss="hinge", random_state=0),
-    TrellisClassifier(estimator="softmax", random_state=0),
-    TrellisClassifier(rerank="centroid", random_state=0),
-    TrellisClassifier(rerank="learned", n_members=2, assignment="random", random_state=0),
+    ExtremeClassifier(3, assignment="random", loss="hinge", random_state=0),
+    ExtremeClassifier(estimator="softmax", random_state=0),
+    ExtremeClassifier(rerank="centroid", random_state=0),
+    ExtremeClassifier(rerank="learned", n_codes=2, assignment="random", random_state=0),
     SubclassClassifier(random_state=0),
     SubclassClassifier(RidgeClassifier(), **SPLITS_ALL),
     SubclassClassifier(KNeighborsClassifier()),
@@ -71,7 +71,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         return {}
     learner = estimator.estimator
     # As with scikit-learn's own online learners: a sample shown once with weight 2 is not a sample shown twice.
-    if isinstance(estimator, TrellisClassifier) or isinstance(learner, Softmax):
+    if isinstance(estimator, ExtremeClassifier) or isinstance(learner, Softmax):
         return dict.fromkeys(EQUIVALENT_WEIGHTS, "the order of the samples matters to an online learner")
     if estimator.codebook == "ecoc_one":
         return dict.fromkeys(EQUIVALENT_WEIGHTS, "its columns are tried on folds of the samples")
@@ -98,7 +98,7 @@ def checks_of(estimator: Any) -> dict[str, partial]:
 
 def turns() -> Iterator[tuple[Any, partial]]:
     """The other presets with the checks whose turn it is on them; checks take turns in the order of their names."""
-    for kind in (ECOCClassifier, TrellisClassifier, SubclassClassifier):
+    for kind in (ECOCClassifier, ExtremeClassifier, SubclassClassifier):
         presets = [(estimator, checks_of(estimator)) for estimator in SOME_CHECKS if isinstance(estimator, kind)]
         for turn, name in enumerate(sorted({name for _, checks in presets for name in checks})):
             having = [(estimator, checks[name]) for estimator, checks in presets if name in checks]
@@ -125,6 +125,6 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
 
 def test_every_preset_runs_some_checks_and_every_check_runs_on_every_class_of_estimators():
     assert {id(estimator) for estimator, _ in DEALT} == set(map(id, SOME_CHECKS))
-    for kind in (ECOCClassifier, TrellisClassifier, SubclassClassifier):
+    for kind in (ECOCClassifier, ExtremeClassifier, SubclassClassifier):
         every = {name for estimator in SOME_CHECKS if isinstance(estimator, kind) for name in checks_of(estimator)}
         assert every == {name_of(check) for estimator, check in DEALT if isinstance(estimator, kind)}

@@ -20,9 +20,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
 from tests.crossed import make_crossed_blobs
 
-from codekin import ECOCClassifier, Predictor, SubclassClassifier, TrellisClassifier
-from codekin.datasets import load_dataset
-from codekin.export import export_onnx
+from codekin import ECOCClassifier, ExtremeClassifier, Predictor, SubclassClassifier
+from codekin.data import load_dataset
+from codekin.deploy.export import export_onnx
 
 EAGER = {"min_samples": 1, "max_error": 0.0, "min_gain": 0.0}
 """Splits whatever can be split."""
@@ -33,7 +33,7 @@ WRAPPED = [
     DecisionTreeClassifier(max_depth=3, random_state=0),
     ECOCClassifier(random_state=0),
     ECOCClassifier(RidgeClassifier(), n_bits=8, decoding="loss", random_state=0),
-    TrellisClassifier(random_state=0),
+    ExtremeClassifier(random_state=0),
 ]
 OF_BITS = [
     ECOCClassifier(codebook="one_vs_rest", decoding="loss", random_state=0),
@@ -84,7 +84,7 @@ def test_with_one_part_per_class_it_is_the_wrapped_classifier(estimator, digits)
 @pytest.mark.parametrize(
     ("estimator", "n_classes"),
     [
-        *((one, k) for one in (LogisticRegression(), *OF_BITS, TrellisClassifier(3)) for k in (2, 3)),
+        *((one, k) for one in (LogisticRegression(), *OF_BITS, ExtremeClassifier(3)) for k in (2, 3)),
         (DecisionTreeClassifier(max_depth=2), 3),
     ],
     ids=str,
@@ -293,7 +293,7 @@ def test_scores_of_pairs_are_refused():
 def test_what_needs_one_codeword_per_class_refuses_it(tmp_path):
     X, y = make_crossed_blobs()
     classifier = SubclassClassifier(ECOCClassifier(random_state=0)).fit(X, y)
-    with pytest.raises(TypeError, match="Predictor needs an ECOCClassifier or a TrellisClassifier. Got an object of"):
+    with pytest.raises(TypeError, match="Predictor needs an ECOCClassifier, an ExtremeClassifier or a TextClassifier"):
         Predictor(classifier)
     pytest.importorskip("onnx", reason="needs onnx")
     with pytest.raises(TypeError, match="can be exported. Got an object of type SubclassClassifier"):

@@ -20,11 +20,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from codekin import ECOCClassifier
-from codekin.class_distances import CLASS_DISTANCES_FROM_DATA, embedding_distances
 from codekin.classes import ClassTree
+from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA, embedding_distances
+from codekin.code import Codebook
 from codekin.codebooks import CODEBOOKS, dense_random
-from codekin.coding import Codebook
-from codekin.learners.symbols import LEAST_PROBABILITY
+from codekin.learners.estimators import LEAST_PROBABILITY
 from codekin.storage import load_model, save_model
 
 
@@ -75,7 +75,6 @@ def test_two_symbols_give_the_same_files_as_ever(digits, tmp_path):
     for name in ("model.json", "arrays.safetensors"):
         first, second = ((folder / name).read_bytes() for folder in folders)
         assert first == second
-        assert b"symbols" not in first
 
 
 class Sums(ClassifierMixin, BaseEstimator):

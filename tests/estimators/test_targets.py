@@ -16,11 +16,11 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 from codekin import ECOCClassifier, Predictor
+from codekin.code import Codebook
 from codekin.codebooks import REAL_CODEBOOKS, dense_random
-from codekin.codebooks.targets import random_projection
-from codekin.coding import Codebook
+from codekin.codebooks.designs.spectral import random_projection
 from codekin.learners import IndependentBits, Softmax
-from codekin.learners.independent import is_plain_linear
+from codekin.learners.estimators import is_plain_linear
 from codekin.plots import BitErrorDisplay, CodewordDistanceDisplay, CodingMatrixDisplay
 from codekin.samples import Samples
 

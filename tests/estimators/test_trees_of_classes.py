@@ -1,11 +1,11 @@
-"""TrellisClassifier with the leaves of a tree as codewords."""
+"""ExtremeClassifier with the leaves of a tree as codewords."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from codekin import TrellisClassifier
-from codekin._system.folders import bytes_in
+from codekin import ExtremeClassifier
+from codekin._system.files import bytes_in
 from codekin.classes import ClassTree
 from codekin.learners import AROW, Softmax
 from codekin.storage import load_model, save_model, stored_bytes
@@ -31,7 +31,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return TrellisClassifier(4, code="tree", random_state=0).fit(*data[0], validation=data[1])
+    return ExtremeClassifier(4, code="tree", random_state=0).fit(*data[0], validation=data[1])
 
 
 def test_it_is_right(fitted, data):
@@ -63,11 +63,9 @@ def test_a_search_that_is_wide_enough_finds_what_going_through_all_classes_does(
     assert (fitted.predict(X) == labels[:, 0]).mean() > 0.98
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"rerank": "learned"}, {"n_members": 2}, {"n_members": 2, "rerank": "centroid"}]
-)
+@pytest.mark.parametrize("options", [{}, {"rerank": "learned"}, {"n_codes": 2}, {"n_codes": 2, "rerank": "centroid"}])
 def test_a_saved_model_predicts_the_same_and_takes_what_was_said(data, tmp_path, options):
-    classifier = TrellisClassifier(4, code="tree", random_state=0, **options).fit(*data[0], validation=data[1])
+    classifier = ExtremeClassifier(4, code="tree", random_state=0, **options).fit(*data[0], validation=data[1])
     X = data[2][0]
     again = load_model(save_model(classifier, tmp_path / "model"))
     assert bytes_in(tmp_path / "model") == stored_bytes(classifier)
@@ -81,9 +79,9 @@ def test_a_saved_model_predicts_the_same_and_takes_what_was_said(data, tmp_path,
     assert classifier.score(*data[2]) > 0.75
 
 
-@pytest.mark.parametrize("options", [{"rerank": "learned"}, {"n_members": 2}])
+@pytest.mark.parametrize("options", [{"rerank": "learned"}, {"n_codes": 2}])
 def test_ranked_probabilities_sum_to_one(data, options):
-    classifier = TrellisClassifier(4, code="tree", random_state=0, **options).fit(*data[0])
+    classifier = ExtremeClassifier(4, code="tree", random_state=0, **options).fit(*data[0])
     X = data[2][0][:30]
     np.testing.assert_allclose(classifier.predict_proba(X).sum(axis=1), 1, atol=1e-6)
     labels, losses = classifier.top_k(X, 30)
@@ -95,14 +93,14 @@ def test_ranked_probabilities_sum_to_one(data, options):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_the_same_seed_gives_the_same_model(data, fitted, n_jobs):
-    again = TrellisClassifier(4, code="tree", random_state=0, n_jobs=n_jobs).fit(*data[0], validation=data[1])
+    again = ExtremeClassifier(4, code="tree", random_state=0, n_jobs=n_jobs).fit(*data[0], validation=data[1])
     assert np.array_equal(again.model_.bits.weights, fitted.model_.bits.weights)
     assert np.array_equal(again.assignment_.codeword_of_class, fitted.assignment_.codeword_of_class)
 
 
 @pytest.mark.parametrize("assignment", ["halving", "learnability", "preserving", "breaking", "random", "identity"])
 def test_every_way_to_give_leaves_to_classes_is_a_bijection(data, assignment):
-    classifier = TrellisClassifier(4, code="tree", assignment=assignment, random_state=0).fit(*data[0])
+    classifier = ExtremeClassifier(4, code="tree", assignment=assignment, random_state=0).fit(*data[0])
     assert np.array_equal(np.sort(classifier.assignment_.codeword_of_class), np.arange(N_CLASSES))
     assert classifier.assignment_.method == assignment
     assert classifier.score(*data[2]) > 0.6
@@ -112,7 +110,7 @@ def test_similar_classes_share_nodes_where_they_should(data):
     """Five neighbours share a feature: halving puts them near each other, breaking far apart."""
     spread = {}
     for assignment in ("halving", "learnability", "random", "breaking"):
-        classifier = TrellisClassifier(4, code="tree", assignment=assignment, random_state=0).fit(*data[0])
+        classifier = ExtremeClassifier(4, code="tree", assignment=assignment, random_state=0).fit(*data[0])
         leaves = classifier.assignment_.codeword_of_class.reshape(-1, 5)
         spread[assignment] = np.ptp(leaves, axis=1).mean()
     assert max(spread["halving"], spread["learnability"]) < spread["random"]
@@ -122,21 +120,21 @@ def test_the_taxonomy_is_taken_where_it_is_asked_for(data):
     tree = ClassTree.from_nested([[f"c{k:03}" for k in range(five, five + 5)] for five in range(0, N_CLASSES, 5)])
     taxonomy = {"taxonomy": tree, "random_state": 0}
     for assignment in ("preserving", "auto"):
-        classifier = TrellisClassifier(4, code="tree", assignment=assignment, **taxonomy).fit(*data[0])
+        classifier = ExtremeClassifier(4, code="tree", assignment=assignment, **taxonomy).fit(*data[0])
         assert np.array_equal(classifier.assignment_.codeword_of_class, np.arange(N_CLASSES))
-    halved = TrellisClassifier(4, code="tree", assignment="halving", **taxonomy).fit(*data[0])
+    halved = ExtremeClassifier(4, code="tree", assignment="halving", **taxonomy).fit(*data[0])
     assert not np.array_equal(halved.assignment_.codeword_of_class, np.arange(N_CLASSES))
 
 
 def test_members_have_trees_of_their_own(data):
-    classifier = TrellisClassifier(4, code="tree", n_members=2, random_state=0).fit(*data[0])
-    first, second = (member.code.assignment.codeword_of_class for member in classifier.model_.members)
+    classifier = ExtremeClassifier(4, code="tree", n_codes=2, random_state=0).fit(*data[0])
+    first, second = (member.code.assignment.codeword_of_class for member in classifier.model_.codes)
     assert not np.array_equal(first, second)
 
 
 def test_it_learns_batch_by_batch(data, tmp_path):
     X, y = data[0]
-    classifier = TrellisClassifier(4, code="tree", random_state=0)
+    classifier = ExtremeClassifier(4, code="tree", random_state=0)
     for _ in range(3):
         for rows in np.array_split(np.random.default_rng(0).permutation(X.shape[0]), 2):
             classifier.partial_fit(X[rows], y[rows], classes=np.unique(y))
@@ -146,8 +144,8 @@ def test_it_learns_batch_by_batch(data, tmp_path):
 
 
 def test_a_budget_is_kept(data):
-    limit = stored_bytes(TrellisClassifier(4, code="tree", random_state=0).fit(*data[0])) * 7 // 8
-    classifier = TrellisClassifier(code="tree", width=4, max_model_bytes=limit, random_state=0)
+    limit = stored_bytes(ExtremeClassifier(4, code="tree", random_state=0).fit(*data[0])) * 7 // 8
+    classifier = ExtremeClassifier(code="tree", width=4, max_model_bytes=limit, random_state=0)
     classifier.fit(*data[0], validation=data[1])
     assert stored_bytes(classifier) <= limit
     assert classifier.recipe_.code == "tree"
@@ -164,7 +162,7 @@ def test_a_report_measures_the_error(fitted, data):
     ("options", "reason"),
     [
         ({"max_bits": 100}, "max_bits=100 needs a trellis. Got code='tree'"),
-        ({"n_spare": 3}, "n_spare=3 needs a trellis"),
+        ({"n_reserved": 3}, "n_reserved=3 needs a trellis"),
         ({"loss": "hinge"}, "loss='hinge' needs a trellis"),
         ({"estimator": AROW()}, "nodes of a tree are learned by softmax"),
         ({"assignment": "tabu"}, "assignment='tabu' needs a trellis. Got code='tree'"),
@@ -172,18 +170,18 @@ def test_a_report_measures_the_error(fitted, data):
 )
 def test_what_only_a_trellis_has_is_refused(data, options, reason):
     with pytest.raises(ValueError, match=reason):
-        TrellisClassifier(code="tree", **options).fit(*data[0])
+        ExtremeClassifier(code="tree", **options).fit(*data[0])
 
 
 def test_halving_chooses_a_tree_for_any_number_of_classes_and_is_refused_on_a_trellis(data):
-    halved = TrellisClassifier(assignment="halving", rerank=None, random_state=0).fit(*data[0])
+    halved = ExtremeClassifier(assignment="halving", rerank=None, random_state=0).fit(*data[0])
     assert (halved.recipe_.code, halved.assignment_.method) == ("tree", "halving")
     with pytest.raises(ValueError, match="assignment='halving' needs a tree. Got code='trellis'"):
-        TrellisClassifier(assignment="halving", code="trellis").fit(*data[0])
+        ExtremeClassifier(assignment="halving", code="trellis").fit(*data[0])
 
 
 def test_few_classes_stay_on_a_trellis_unless_asked(data):
-    assert TrellisClassifier(random_state=0, rerank=None).fit(*data[0]).codebook_.trellis is not None
+    assert ExtremeClassifier(random_state=0, rerank=None).fit(*data[0]).codebook_.trellis is not None
 
 
 @pytest.mark.parametrize(
@@ -191,8 +189,8 @@ def test_few_classes_stay_on_a_trellis_unless_asked(data):
     [({}, "tree"), ({"width": 2}, "trellis"), ({"estimator": AROW()}, "trellis"), ({"estimator": Softmax()}, "tree")],
 )
 def test_many_classes_get_a_tree_unless_something_else_is_asked_for(data, monkeypatch, options, code):
-    monkeypatch.setattr("codekin.fitting.trellis_settings.MANY_CLASSES", 50)
-    classifier = TrellisClassifier(random_state=0, rerank=None, **options).fit(*data[0])
+    monkeypatch.setattr("codekin.fitting.defaults.MANY_CLASSES", 50)
+    classifier = ExtremeClassifier(random_state=0, rerank=None, **options).fit(*data[0])
     assert classifier.recipe_.code == code
 
 
@@ -204,6 +202,7 @@ def test_the_command_line_trains_trees(data, tmp_path, capsys):
     lines = (f"{int(label[1:])} {row}\n" for label, row in zip(y, rows, strict=True))
     (tmp_path / "train.svm").write_text("".join(lines))
     assert main(["train", str(tmp_path / "train.svm"), str(tmp_path / "model"), "--code", "tree", "--width", "4"]) == 0
-    assert "label_tree" in capsys.readouterr().out
+    capsys.readouterr()
     assert main(["inspect", str(tmp_path / "model")]) == 0
+    assert "label_tree" in capsys.readouterr().out
     assert load_model(tmp_path / "model").codebook_.tree.width == 4

@@ -9,10 +9,10 @@ from tests.reference.calibration import expected_calibration_error
 
 from codekin.classes import ClassTree
 from codekin.codebooks import trellis_codebook
-from codekin.datasets import make_sparse_topics
-from codekin.estimators import TrellisClassifier
+from codekin.data import make_sparse_topics
+from codekin.estimators import ExtremeClassifier
 from codekin.estimators.inputs import as_class_tree
-from codekin.fitting.learner_choice import AutoLearner
+from codekin.fitting.defaults import AutoLearner
 from codekin.learners import AROW, Softmax
 
 
@@ -24,18 +24,18 @@ def digits():
 
 def test_auto_is_arow_at_width_two_and_softmax_above(digits):
     X, y = digits
-    choices = {width: TrellisClassifier(width, random_state=0).fit(X[:300], y[:300]) for width in (2, 3)}
+    choices = {width: ExtremeClassifier(width, random_state=0).fit(X[:300], y[:300]) for width in (2, 3)}
     assert isinstance(choices[2].learner_, AROW)
     assert isinstance(choices[3].learner_, Softmax)
     assert [choices[width].loss_.name for width in (2, 3)] == ["exponential", "logistic"]
-    by_name = TrellisClassifier(3, estimator="softmax", random_state=0).fit(X[:300], y[:300])
+    by_name = ExtremeClassifier(3, estimator="softmax", random_state=0).fit(X[:300], y[:300])
     np.testing.assert_array_equal(choices[3].bit_margins(X), by_name.bit_margins(X))
     assert "softmax learner" in str(by_name.report())
 
 
 def test_probabilities_of_softmax_are_those_it_was_trained_for(digits):
     X, y = digits
-    classifier = TrellisClassifier(4, estimator=Softmax(n_epochs=20), random_state=0).fit(X[:900], y[:900])
+    classifier = ExtremeClassifier(4, estimator=Softmax(n_epochs=20), random_state=0).fit(X[:900], y[:900])
     scores = classifier.bit_margins(X[900:]) @ classifier.codebook_.coding_matrix(classifier.assignment_).T / 2
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))
     np.testing.assert_allclose(
@@ -47,12 +47,12 @@ def test_probabilities_of_softmax_are_those_it_was_trained_for(digits):
 def test_the_report_says_what_the_temperature_was_worth(digits, learner):
     X, y = digits
     held_out = X[500:900], y[500:900]
-    classifier = TrellisClassifier(3, estimator=learner, random_state=0).fit(X[:500], y[:500], validation=held_out)
+    classifier = ExtremeClassifier(3, estimator=learner, random_state=0).fit(X[:500], y[:500], validation=held_out)
     report, shares = classifier.report(), classifier.predict_proba(held_out[0])
     own = np.arange(400), held_out[1]
     assert report.nll == pytest.approx(-np.log(shares[own]).mean(), abs=1e-9)
     assert report.ece == pytest.approx(expected_calibration_error(shares, held_out[1]), abs=1e-9)
-    classifier.temperature_ = 1.0
+    classifier.model_ = classifier.model_.with_temperature(1.0)
     shares = classifier.predict_proba(held_out[0])
     assert report.nll_before == pytest.approx(-np.log(shares[own]).mean(), abs=1e-9)
     assert report.ece_before == pytest.approx(expected_calibration_error(shares, held_out[1]), abs=1e-9)
@@ -64,7 +64,7 @@ def test_the_report_says_what_the_temperature_was_worth(digits, learner):
 def test_wider_trellises_learn_digits_better(digits):
     X, y = digits
     scores = [
-        TrellisClassifier(width, random_state=0).fit(X[:900], y[:900]).score(X[900:], y[900:]) for width in (2, 5, 10)
+        ExtremeClassifier(width, random_state=0).fit(X[:900], y[:900]).score(X[900:], y[900:]) for width in (2, 5, 10)
     ]
     assert scores[0] > 0.7
     assert scores[2] > scores[0]
@@ -72,7 +72,7 @@ def test_wider_trellises_learn_digits_better(digits):
 
 def test_probabilities_of_the_best_are_exactly_normalised(digits):
     X, y = digits
-    classifier = TrellisClassifier(3, random_state=0).fit(X[:500], y[:500], validation=(X[500:900], y[500:900]))
+    classifier = ExtremeClassifier(3, random_state=0).fit(X[:500], y[:500], validation=(X[500:900], y[500:900]))
     everything = classifier.predict_proba(X[900:])
     np.testing.assert_allclose(everything.sum(axis=1), 1)
     labels, best = classifier.top_k_proba(X[900:], 3)
@@ -83,10 +83,10 @@ def test_probabilities_of_the_best_are_exactly_normalised(digits):
 
 def test_the_temperature_makes_held_out_classes_more_likely(digits):
     X, y = digits
-    with_validation = TrellisClassifier(random_state=0).fit(X[:500], y[:500], validation=(X[500:900], y[500:900]))
+    with_validation = ExtremeClassifier(random_state=0).fit(X[:500], y[:500], validation=(X[500:900], y[500:900]))
     probabilities = with_validation.predict_proba(X[500:900])
     chosen = -np.log(probabilities[np.arange(400), y[500:900]]).mean()
-    with_validation.temperature_ = 1.0
+    with_validation.model_ = with_validation.model_.with_temperature(1.0)
     raw = with_validation.predict_proba(X[500:900])
     assert chosen < -np.log(raw[np.arange(400), y[500:900]]).mean()
 
@@ -103,7 +103,7 @@ def test_a_taxonomy_may_come_in_any_form(digits):
     tree = ClassTree.from_edges(edges)
     orders = []
     for taxonomy in (edges, nested, tree):
-        classifier = TrellisClassifier(2, taxonomy=taxonomy, random_state=0).fit(X[:400], names[y[:400]])
+        classifier = ExtremeClassifier(2, taxonomy=taxonomy, random_state=0).fit(X[:400], names[y[:400]])
         orders.append(classifier.assignment_.codeword_of_class)
         assert classifier.class_distances_.tree.n_classes == 10
     np.testing.assert_array_equal(orders[0], orders[1])
@@ -114,9 +114,9 @@ def test_a_taxonomy_may_come_in_any_form(digits):
 def test_labels_and_taxonomy_that_do_not_fit_are_named(digits):
     X, y = digits
     with pytest.raises(ValueError, match="label|class"):
-        TrellisClassifier(taxonomy=[("root", "a"), ("root", "b")]).fit(X, y)
+        ExtremeClassifier(taxonomy=[("root", "a"), ("root", "b")]).fit(X, y)
     with pytest.raises(ValueError, match="no leaf for 10 of the 10 labels, '0' among them"):
-        TrellisClassifier(taxonomy=ClassTree.from_edges([("root", "a"), ("root", "b")])).fit(X, y)
+        ExtremeClassifier(taxonomy=ClassTree.from_edges([("root", "a"), ("root", "b")])).fit(X, y)
 
 
 def test_numbers_are_names_too():
@@ -136,7 +136,7 @@ def test_preserving_beats_random_where_similar_classes_share_words(topics, is_gi
     scores = {}
     for assignment in ("random", "preserving"):
         tree = topics.class_tree if is_given else None
-        classifier = TrellisClassifier(2, assignment=assignment, rerank=None, taxonomy=tree)
+        classifier = ExtremeClassifier(2, assignment=assignment, rerank=None, taxonomy=tree)
         models = [clone(classifier).set_params(random_state=seed).fit(topics.X, topics.y) for seed in range(4)]
         scores[assignment] = np.mean([model.score(topics.test.X, topics.test.y) for model in models])
     assert scores["preserving"] > scores["random"] + 0.02
@@ -144,7 +144,7 @@ def test_preserving_beats_random_where_similar_classes_share_words(topics, is_gi
 
 def test_the_automatic_width_is_ten_or_the_widest_within_the_bits(topics):
     wide, narrow = (
-        TrellisClassifier(code="trellis", max_bits=n_bits, rerank=None, random_state=0).fit(topics.X, topics.y)
+        ExtremeClassifier(code="trellis", max_bits=n_bits, rerank=None, random_state=0).fit(topics.X, topics.y)
         for n_bits in (None, 100)
     )
     assert wide.codebook_.trellis.width == 10
@@ -156,21 +156,20 @@ def test_the_automatic_width_fits_into_the_memory_that_is_allowed(share, width):
     n_classes, n_features = 1_000, 5_000
     limit = share * 8 * n_features * trellis_codebook(n_classes, 10).n_bits
     learner = AutoLearner(AROW(max_memory=int(limit) + 1), Softmax(max_memory=int(limit) + 1))
-    settings = open_settings(n_classes, learner=learner)
-    assert settings.default_recipe(sparse.csr_array((3, n_features))).width == width
+    assert open_settings(n_classes, sparse.csr_array((3, n_features)), estimator=learner).width == width
 
 
 def test_the_default_is_better_than_class_means(digits):
     X, y = digits
     held = slice(900, None)
     nearest = NearestCentroid().fit(X[:900], y[:900]).score(X[held], y[held])
-    assert TrellisClassifier(random_state=0).fit(X[:900], y[:900]).score(X[held], y[held]) > nearest + 0.01
+    assert ExtremeClassifier(random_state=0).fit(X[:900], y[:900]).score(X[held], y[held]) > nearest + 0.01
 
 
 def test_validation_stops_early_and_epochs_are_reported(digits):
     X, y = digits
     reports = []
-    TrellisClassifier(estimator=AROW(n_epochs=20), random_state=0).fit(
+    ExtremeClassifier(estimator=AROW(n_epochs=20), random_state=0).fit(
         X[:300], y[:300], validation=(X[300:600], y[300:600]), on_epoch=reports.append
     )
     assert 3 <= len(reports) < 20
@@ -180,7 +179,7 @@ def test_validation_stops_early_and_epochs_are_reported(digits):
 def test_validation_labels_that_were_never_seen_are_errors(digits):
     X, y = digits
     with pytest.warns(UserWarning, match="of the 50 validation samples have labels that no training sample has, 5 for"):
-        classifier = TrellisClassifier(random_state=0).fit(X[y < 5], y[y < 5], validation=(X[:50], y[:50]))
+        classifier = ExtremeClassifier(random_state=0).fit(X[y < 5], y[y < 5], validation=(X[:50], y[:50]))
     assert np.isfinite(classifier.temperature_)
 
 
@@ -198,7 +197,7 @@ def test_validation_labels_that_were_never_seen_are_errors(digits):
 def test_validation_samples_that_can_choose_nothing_are_refused(digits, validation, message):
     X, y = digits
     with pytest.raises(ValueError, match=message):
-        TrellisClassifier().fit(X, y, validation=validation(X[:20], y[:20]))
+        ExtremeClassifier().fit(X, y, validation=validation(X[:20], y[:20]))
 
 
 @pytest.mark.parametrize(
@@ -221,34 +220,34 @@ def test_validation_samples_that_can_choose_nothing_are_refused(digits, validati
 def test_settings_that_would_have_no_effect_or_no_meaning_are_refused(digits, settings, message):
     X, y = digits
     with pytest.raises(ValueError, match=message) as error:
-        TrellisClassifier(**settings).fit(X, y)
+        ExtremeClassifier(**settings).fit(X, y)
     assert str(error.value).count("'random'") <= 1
 
 
 def test_a_given_order_within_a_budget_means_a_single_code(digits):
     X, y = digits
-    classifier = TrellisClassifier(2, assignment=np.arange(10)[::-1], max_model_bytes=1_000_000, random_state=0)
+    classifier = ExtremeClassifier(2, assignment=np.arange(10)[::-1], max_model_bytes=1_000_000, random_state=0)
     classifier.fit(X[:300], y[:300])
-    assert {trial.recipe.n_members for trial in classifier.trials_} == {1}
+    assert {trial.recipe.n_codes for trial in classifier.trials_} == {1}
     assert classifier.assignment_.codeword_of_class.tolist() == list(range(10))[::-1]
 
 
 def test_a_label_that_partial_fit_does_not_know_is_shown_as_it_is(digits):
     X, y = digits
-    classifier = TrellisClassifier(random_state=0).fit(X[y < 2], y[y < 2])
+    classifier = ExtremeClassifier(random_state=0).fit(X[y < 2], y[y < 2])
     with pytest.raises(
-        ValueError, match="The label 2 is not among the 2 classes of the model; use add_classes to give spare"
+        ValueError, match="The label 2 is not among the 2 classes of the model; use add_classes to give reserved"
     ):
         classifier.partial_fit(X[y == 2], y[y == 2])
 
 
 def test_partial_fit_learns_batch_by_batch(digits):
     X, y = digits
-    classifier = TrellisClassifier(5, random_state=0)
+    classifier = ExtremeClassifier(5, random_state=0)
     for start in range(0, 1200, 200):
         classifier.partial_fit(X[start : start + 200], y[start : start + 200], classes=range(10))
     assert classifier.score(X[1200:], y[1200:]) > 0.75
-    fitted = TrellisClassifier(5, random_state=0).fit(X[:400], y[:400])
+    fitted = ExtremeClassifier(5, random_state=0).fit(X[:400], y[:400])
     before = fitted.score(X[1200:], y[1200:])
     assert fitted.partial_fit(X[400:1200], y[400:1200]).score(X[1200:], y[1200:]) > before - 0.02
     with pytest.raises(ValueError, match="label .*99.* is not among the 10 classes"):
@@ -268,7 +267,7 @@ def test_partial_fit_learns_batch_by_batch(digits):
 )
 def test_a_bad_choice_is_named(parameters, message, digits):
     with pytest.raises(ValueError, match=message):
-        TrellisClassifier(**parameters).fit(*digits)
+        ExtremeClassifier(**parameters).fit(*digits)
 
 
 def test_pruning_drops_weights_within_the_loss_that_is_allowed():
@@ -276,12 +275,12 @@ def test_pruning_drops_weights_within_the_loss_that_is_allowed():
     X, y = data.train.X, data.train.y
     held_out = data.test.X, data.test.y
     full, pruned = (
-        TrellisClassifier(prune=prune, random_state=0).fit(X, y, validation=held_out) for prune in (None, 0.02)
+        ExtremeClassifier(prune=prune, random_state=0).fit(X, y, validation=held_out) for prune in (None, 0.02)
     )
     assert pruned.model_.bits.nbytes < full.model_.bits.nbytes
     assert pruned.score(*held_out) >= full.score(*held_out) - 0.02
     with pytest.raises(ValueError, match="needs validation samples"):
-        TrellisClassifier(prune=0.02).fit(X, y)
+        ExtremeClassifier(prune=0.02).fit(X, y)
 
 
 @pytest.fixture(scope="module")
@@ -294,18 +293,18 @@ def many_topics():
 def test_learnability_finds_paths_whose_bits_are_learned_better(many_topics, has_taxonomy):
     taxonomy = many_topics.class_tree if has_taxonomy else None
     options = {"code": "trellis", "taxonomy": taxonomy, "random_state": 0}
-    found = TrellisClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)
-    ordered = TrellisClassifier(assignment="preserving", **options).fit(many_topics.X, many_topics.y)
+    found = ExtremeClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)
+    ordered = ExtremeClassifier(assignment="preserving", **options).fit(many_topics.X, many_topics.y)
     assert found.assignment_result_.method == "vector_swaps"
     losses = [one.report(many_topics.X, many_topics.y).average_binary_loss for one in (found, ordered)]
     assert losses[0] < losses[1]
-    again = TrellisClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)
+    again = ExtremeClassifier(assignment="learnability", **options).fit(many_topics.X, many_topics.y)
     np.testing.assert_array_equal(found.assignment_.codeword_of_class, again.assignment_.codeword_of_class)
 
 
 def test_other_seeds_find_other_paths_that_are_as_good(many_topics):
     results = [
-        TrellisClassifier(code="trellis", assignment="learnability", taxonomy=many_topics.class_tree, random_state=seed)
+        ExtremeClassifier(code="trellis", assignment="learnability", taxonomy=many_topics.class_tree, random_state=seed)
         .fit(many_topics.X, many_topics.y)
         .assignment_result_
         for seed in range(2)
@@ -316,14 +315,14 @@ def test_other_seeds_find_other_paths_that_are_as_good(many_topics):
 
 def test_learnability_of_few_classes_is_searched_as_a_matrix(digits):
     X, y = digits
-    classifier = TrellisClassifier(assignment="learnability", random_state=0).fit(X[:900], y[:900])
+    classifier = ExtremeClassifier(assignment="learnability", random_state=0).fit(X[:900], y[:900])
     assert classifier.assignment_result_.is_optimal
     assert classifier.score(X[900:], y[900:]) > 0.75
 
 
 def test_compressed_rows_are_checked_without_scikit_learn_and_still_checked():
     data = make_sparse_topics(8, 100, n_features=60, rng=0)
-    classifier = TrellisClassifier(random_state=0).fit(data.train.X, data.train.y)
+    classifier = ExtremeClassifier(random_state=0).fit(data.train.X, data.train.y)
     X = data.test.X.copy()
     np.testing.assert_array_equal(classifier.predict(X), classifier.predict(X.tocoo()))
     with pytest.raises(ValueError, match="59 features"):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from codekin import TrellisClassifier
-from codekin.coding.labels import EncodedLabels
-from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
+from codekin import ExtremeClassifier
+from codekin.code.types import EncodedLabels
+from codekin.data import SparseData, cached_data, make_sparse_topics, write_data
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +24,15 @@ def topics(tmp_path_factory):
         {},
         {"assignment": "preserving", "rerank": "centroid"},
         {"assignment": "preserving", "rerank": None, "width": 3},
-        {"assignment": "random", "rerank": None, "n_members": 2},
+        {"assignment": "random", "rerank": None, "n_codes": 2},
         {"code": "tree"},
     ],
     ids=["default", "centroid", "softmax", "members", "tree"],
 )
 def test_a_classifier_is_as_good_as_one_in_memory(options, topics):
     made, names, stored = topics
-    on_disk = TrellisClassifier(random_state=0, **options).fit(stored.X, stored.encoded_labels)
-    in_memory = TrellisClassifier(random_state=0, **options).fit(made.X, names[made.y])
+    on_disk = ExtremeClassifier(random_state=0, **options).fit(stored.X, stored.encoded_labels)
+    in_memory = ExtremeClassifier(random_state=0, **options).fit(made.X, names[made.y])
     assert on_disk.recipe_ == in_memory.recipe_
     np.testing.assert_array_equal(on_disk.classes_, names)
     test, expected = made.test.X, names[made.test.y]
@@ -44,8 +44,8 @@ def test_a_classifier_is_as_good_as_one_in_memory(options, topics):
 def test_a_tree_is_the_same_from_disk_as_from_memory(topics):
     made, names, stored = topics
     settings = {"code": "tree", "rerank": None, "random_state": 0}
-    on_disk = TrellisClassifier(**settings).fit(stored.X, stored.encoded_labels)
-    in_memory = TrellisClassifier(**settings).fit(made.X, names[made.y])
+    on_disk = ExtremeClassifier(**settings).fit(stored.X, stored.encoded_labels)
+    in_memory = ExtremeClassifier(**settings).fit(made.X, names[made.y])
     for name in ("counts", "nodes", "lengths", "children", "weights"):
         of_bits = (getattr(classifier.model_.bits, name) for classifier in (on_disk, in_memory))
         np.testing.assert_array_equal(*of_bits)
@@ -55,13 +55,13 @@ def test_labels_as_numbers_give_the_same_as_labels(topics):
     made, names, _ = topics
     encoded = EncodedLabels(names, made.y)
     few = {"assignment": "random", "rerank": None, "random_state": 0}
-    first, second = (TrellisClassifier(**few).fit(made.X, y) for y in (encoded, names[made.y]))
+    first, second = (ExtremeClassifier(**few).fit(made.X, y) for y in (encoded, names[made.y]))
     np.testing.assert_array_equal(first.model_.bits.weights, second.model_.bits.weights)
 
 
 def test_what_is_not_possible_is_said(topics):
     _, _, stored = topics
     with pytest.raises(ValueError, match="A budget needs samples in memory"):
-        TrellisClassifier(max_model_bytes=10**6).fit(stored.X, stored.encoded_labels)
+        ExtremeClassifier(max_model_bytes=10**6).fit(stored.X, stored.encoded_labels)
     with pytest.raises(ValueError, match=r"There are 3000 samples on disk\. Got 2 labels"):
-        TrellisClassifier().fit(stored.X, ["a", "b"])
+        ExtremeClassifier().fit(stored.X, ["a", "b"])

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from codekin import ECOCClassifier, SubclassClassifier, TrellisClassifier
-from codekin.coding.labels import EncodedLabels
+from codekin import ECOCClassifier, ExtremeClassifier, SubclassClassifier, load_model, save_model
+from codekin.code.types import EncodedLabels
 
 CLASSIFIERS = {
     "default": ECOCClassifier(random_state=0),
@@ -18,8 +18,8 @@ CLASSIFIERS = {
     "dense": ECOCClassifier(DecisionTreeClassifier(), n_bits=12, random_state=0),
     "calibrated": ECOCClassifier(DecisionTreeClassifier(), n_bits=8, calibrate="cv", random_state=0),
     "softmax": ECOCClassifier("softmax", random_state=0),
-    "trellis": TrellisClassifier(random_state=0),
-    "tree": TrellisClassifier(code="tree", random_state=0),
+    "trellis": ExtremeClassifier(random_state=0),
+    "tree": ExtremeClassifier(code="tree", random_state=0),
 }
 
 
@@ -48,7 +48,7 @@ def test_precomputed_kernels_and_class_weights_and_encoded_labels_know_no_class_
     assert 3 not in weightless.classes_
     assert 3 not in weightless.predict(X)
     encoded = EncodedLabels(np.arange(11), y)  # the last class has no samples, and stays
-    trellis = TrellisClassifier(random_state=0).fit(X, encoded, np.where(y == 3, 0.0, 1.0))
+    trellis = ExtremeClassifier(random_state=0).fit(X, encoded, np.where(y == 3, 0.0, 1.0))
     assert trellis.classes_.tolist() == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]
 
 
@@ -60,7 +60,7 @@ def test_bagging_of_rare_classes_works(digits):
     np.testing.assert_allclose(bagged.predict_proba(X).sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), ExtremeClassifier(), SubclassClassifier()], ids=repr)
 @pytest.mark.parametrize("weights", [-np.ones(400), np.r_[-0.5, np.ones(399)]], ids=["all", "one"])
 def test_negative_weights_are_refused(classifier, weights, digits):
     with pytest.raises(ValueError, match=r"The weights of samples must not be negative. Got -"):
@@ -79,7 +79,23 @@ def test_features_that_say_nothing_leave_the_frequencies_of_the_classes(sizes, v
 
 
 @pytest.mark.parametrize(
-    "classifier", [TrellisClassifier(random_state=0), TrellisClassifier(code="tree", random_state=0)]
+    "estimator",
+    [DecisionTreeClassifier(), LogisticRegression(), RandomForestClassifier(3), None],
+    ids=repr,
+)
+@pytest.mark.parametrize("settings", [{}, {"n_bits": 15}, {"codebook": "one_vs_one"}], ids=repr)
+def test_the_default_decoding_gives_the_frequencies_if_all_samples_are_alike(estimator, settings, tmp_path):
+    y, weights = np.repeat(np.arange(8), 10), np.repeat([1.0, 2, 3, 4, 5, 6, 7, 8], 10)
+    X = np.full((80, 3), 0.1)
+    fitted = ECOCClassifier(estimator, **settings, random_state=0).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(fitted.predict_proba(X[:1])[0], np.arange(1, 9) / 36, rtol=1e-6)
+    assert fitted.predict(X[:1]) == [7]
+    again = load_model(save_model(fitted, tmp_path / "model"))
+    assert again.predict_proba(X[:1]).tobytes() == fitted.predict_proba(X[:1]).tobytes()
+
+
+@pytest.mark.parametrize(
+    "classifier", [ExtremeClassifier(random_state=0), ExtremeClassifier(code="tree", random_state=0)]
 )
 def test_features_that_say_nothing_leave_every_path_equally_probable(classifier):
     fitted = classifier.fit(np.ones((240, 3)), np.repeat(np.arange(8), 30))

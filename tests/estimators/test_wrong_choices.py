@@ -16,14 +16,14 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from codekin import ECOCClassifier, SubclassClassifier, TrellisClassifier, save_model
-from codekin._system.names import ALIASES, near_name, suggestion
+from codekin import ECOCClassifier, ExtremeClassifier, SubclassClassifier, save_model
+from codekin._system.messages import ALIASES, near_name, suggestion
 from codekin.assignments import assign
 from codekin.classes import DenseDistances
+from codekin.code import Codebook
 from codekin.codebooks import CODEBOOKS, REAL_CODEBOOKS
-from codekin.coding import Codebook
-from codekin.datasets import TextVectorizer
-from codekin.datasets.model_input import ModelInput
+from codekin.data import TextVectorizer
+from codekin.data.model_input import ModelInput
 from codekin.decoding.losses import get_loss
 
 X = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat(np.arange(4), 10)[:, None]
@@ -62,13 +62,13 @@ def test_a_codebook_given_as_assignment_is_recognised():
     assert complaint(ECOCClassifier(assignment="ovr")).endswith("Did you mean codebook='one_vs_rest'?")
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier(loss="hing"), TrellisClassifier(loss="hing")], ids=str)
+@pytest.mark.parametrize("classifier", [ECOCClassifier(loss="hing"), ExtremeClassifier(loss="hing")], ids=str)
 def test_auto_is_among_the_losses_that_an_error_lists(classifier):
     assert "one of ['auto', 'exponential', 'hamming', 'hinge'," in complaint(classifier)
 
 
 def test_auto_is_among_the_assignments_of_a_trellis():
-    said = complaint(TrellisClassifier(assignment="autom"))
+    said = complaint(ExtremeClassifier(assignment="autom"))
     assert "one of ['auto', 'preserving'," in said
     assert "'halving'" in said
     assert said.endswith("Did you mean 'auto'?")
@@ -76,7 +76,7 @@ def test_auto_is_among_the_assignments_of_a_trellis():
 
 def test_an_assignment_for_trees_only_is_said_to_be_one():
     said = complaint(ECOCClassifier(assignment="halving"))
-    assert said.endswith("Got 'halving' instead. 'halving' is for a tree, a code of TrellisClassifier.")
+    assert said.endswith("Got 'halving' instead. 'halving' is for a tree, a code of ExtremeClassifier.")
 
 
 def test_functions_of_the_library_suggest_names_too():
@@ -141,7 +141,7 @@ def test_a_function_may_return_the_matrix_of_a_codebook():
     assert classifier.coding_matrix_.shape == (4, 4)
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier()], ids=str)
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), ExtremeClassifier()], ids=str)
 def test_saving_an_unfitted_classifier_says_that_it_is_not_fitted(classifier, tmp_path):
     with pytest.raises(NotFittedError, match="is not fitted yet"):
         save_model(classifier, tmp_path / "model")
@@ -278,8 +278,8 @@ def test_weights_by_label_in_the_learner_are_refused_with_the_remedy(wrap):
         (ECOCClassifier(), csr_array((40, 3))),
         (ECOCClassifier(), pd.DataFrame(index=range(40))),
         (ECOCClassifier(BernoulliNB()), csr_matrix((40, 3))),
-        (TrellisClassifier(), csr_array((40, 3))),
-        (TrellisClassifier(max_model_bytes=10**6), csr_matrix((40, 3))),
+        (ExtremeClassifier(), csr_array((40, 3))),
+        (ExtremeClassifier(max_model_bytes=10**6), csr_matrix((40, 3))),
     ],
     ids=lambda given: str(given) if hasattr(given, "fit") else type(given).__name__,
 )
@@ -292,7 +292,7 @@ def test_nothing_is_learned_from_samples_without_features(classifier, nothing):
             clone(classifier).partial_fit(nothing, y, classes=np.unique(y))
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier()], ids=str)
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), ExtremeClassifier()], ids=str)
 def test_one_feature_of_one_sample_is_enough(classifier):
     few = csr_array((np.ones(1), ([7], [2])), shape=(40, 3))
     assert set(classifier.fit(few, y).predict(few)) <= set(y)
@@ -307,14 +307,14 @@ BAD_LOSSES = {
 }
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier, TrellisClassifier])
+@pytest.mark.parametrize("classifier", [ECOCClassifier, ExtremeClassifier])
 @pytest.mark.parametrize("fault", BAD_LOSSES)
 def test_a_function_that_is_no_loss_is_refused_with_the_rule(classifier, fault):
     with pytest.raises(ValueError, match=f"takes one array, z = bit . margin, and returns as .* which {fault}"):
         classifier(loss=BAD_LOSSES[fault]).fit(X, y)
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), ExtremeClassifier(), SubclassClassifier()], ids=repr)
 def test_several_labels_per_sample_are_refused_with_a_way_out(classifier):
     table = (y[:, None] == np.unique(y)).astype(int)
     given = [table, table.tolist(), pd.DataFrame(table), sparse.csr_array(table), [["a", "b"]] * 20 + [["c"]] * 20]
@@ -325,7 +325,7 @@ def test_several_labels_per_sample_are_refused_with_a_way_out(classifier):
     assert fitted.predict(X).shape == table.shape
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier(), TrellisClassifier(), SubclassClassifier()], ids=repr)
+@pytest.mark.parametrize("classifier", [ECOCClassifier(), ExtremeClassifier(), SubclassClassifier()], ids=repr)
 @pytest.mark.parametrize("other", [3, None, 2.5, np.nan])
 @pytest.mark.parametrize("made", [list, lambda y: np.array(y, dtype=object), lambda y: pd.Series(y, dtype=object)])
 def test_text_next_to_other_labels_is_refused(classifier, other, made):
@@ -338,7 +338,7 @@ def test_text_next_to_other_labels_is_refused(classifier, other, made):
 def test_a_trellis_names_the_classifier_for_other_estimators(given):
     message = r"learns its bits with \['arow', 'softmax'\] or another Learner.*; use ECOCClassifier\(LogisticRegression"
     with pytest.raises(ValueError, match=message):
-        TrellisClassifier(**given).fit(X, y)
+        ExtremeClassifier(**given).fit(X, y)
 
 
 @pytest.mark.parametrize("vectorizer", [TfidfVectorizer(), TextVectorizer()], ids=["scikit-learn", "not fitted"])

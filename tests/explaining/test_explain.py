@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from tests.blobs import make_blobs_with_tree
 
-from codekin import ECOCClassifier, TrellisClassifier
+from codekin import ECOCClassifier, ExtremeClassifier
 from codekin.decoding import LOSSES
 from codekin.decoding.decoder import secants
 
@@ -33,10 +33,10 @@ CODES = {
 TRELLISES = {
     "softmax": {"width": 3},
     "arow": {"width": 2, "estimator": "arow"},
-    "free paths": {"width": 2, "n_spare": 3},
+    "free paths": {"width": 2, "n_reserved": 3},
     "one byte": {"width": 3, "precision": "int8"},
     "re-ranked": {"width": 2, "rerank": "centroid"},
-    "two codes": {"width": 2, "n_members": 2},
+    "two codes": {"width": 2, "n_codes": 2},
     "tree": {"code": "tree", "width": 2},
     "re-ranked tree": {"code": "tree", "width": 2, "rerank": "learned"},
 }
@@ -69,7 +69,7 @@ def test_contributions_add_up_to_the_scores_of_codes(name):
 
 @pytest.mark.parametrize("name", TRELLISES)
 def test_contributions_add_up_to_the_scores_of_trellises_and_trees(name):
-    classifier = TrellisClassifier(random_state=0, **TRELLISES[name])
+    classifier = ExtremeClassifier(random_state=0, **TRELLISES[name])
     held_out = (sparse.csr_array(DATA.test.X), DATA.test.y)
     classifier.fit(sparse.csr_array(X), Y, validation=held_out)
     check(classifier, sparse.csr_array(NEW))
@@ -78,7 +78,7 @@ def test_contributions_add_up_to_the_scores_of_trellises_and_trees(name):
 
 @pytest.mark.parametrize("settings", [{"width": 2}, {"code": "tree", "width": 2}], ids=["trellis", "tree"])
 def test_classes_behind_the_candidates_say_so(settings):
-    classifier = TrellisClassifier(rerank="centroid", random_state=0, **settings).fit(sparse.csr_array(X), Y)
+    classifier = ExtremeClassifier(rerank="centroid", random_state=0, **settings).fit(sparse.csr_array(X), Y)
     model = classifier.model_
     # Vectors that speak against their classes push the candidates back, and with them all others.
     against = replace(model.ranking.vectors, steps=-model.ranking.vectors.steps)
@@ -126,7 +126,7 @@ def test_the_predicted_label_is_explained_by_default_with_names_of_features():
     ("classifier", "message"),
     [
         (ECOCClassifier(DecisionTreeClassifier(), n_bits=8), "linear predictors .* can be explained. Got DecisionTree"),
-        (ECOCClassifier(n_symbols=3), "can be explained. Got columns of 3 symbols."),
+        (ECOCClassifier(n_symbols=3), "can be explained. Got <Codebook .* of 3 symbols"),
     ],
     ids=["trees", "symbols"],
 )

@@ -34,8 +34,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin.classes import ClassTree
 from codekin.cli.main import main as codekin
-from codekin.datasets import TextVectorizer
-from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.data import TextVectorizer
+from codekin.estimators import ECOCClassifier, ExtremeClassifier
 from codekin.model import Model
 from codekin.storage import ModelFolderError, ModelInput, load_saved, save_model
 from tests.faults.feeding import listing
@@ -63,8 +63,8 @@ class Judged(NamedTuple):
     words: str
 
 
-def trellis(**options: Any) -> TrellisClassifier:
-    return TrellisClassifier(2, rerank=None, n_members=1, random_state=0).set_params(**options)
+def trellis(**options: Any) -> ExtremeClassifier:
+    return ExtremeClassifier(2, rerank=None, n_codes=1, random_state=0).set_params(**options)
 
 
 def ecoc(estimator: Any, **options: Any) -> ECOCClassifier:
@@ -94,15 +94,15 @@ def saved_models(home: Path) -> dict[str, Path]:
         "products of margins": ecoc(LogisticRegression(), n_bits=4, decoding="learned").fit(dense, Y),
         "trellis": trellis().fit(X, Y),
         "label tree": trellis(code="tree").fit(X, Y),
-        "label trees": trellis(code="tree", rerank="learned", n_members=2, precision="float16").fit(X, Y),
+        "label trees": trellis(code="tree", rerank="learned", n_codes=2, precision="float16").fit(X, Y),
         "tree of classes": trellis(taxonomy=tree).fit(X, Y),
-        "spare codewords": trellis(n_spare=3).fit(X, Y),
+        "spare codewords": trellis(n_reserved=3).fit(X, Y),
         "halves": trellis(precision="float16").fit(X, Y),
         "bytes": trellis(precision="int8").fit(X, Y),
         "pruned": trellis(prune=0.9, precision="float32").fit(X, Y, **held_out),
         "gapped": trellis(prune=0.9, precision="int8").fit(X, Y, **held_out),
         "centroids": trellis(rerank="centroid").fit(X, Y),
-        "members": trellis(rerank="learned", n_members=2).fit(X, Y),
+        "members": trellis(rerank="learned", n_codes=2).fit(X, Y),
     }
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Learners of type")
@@ -110,10 +110,11 @@ def saved_models(home: Path) -> dict[str, Path]:
             name: save_model(model, home / name, model_input=ModelInput(None, {"index_base": 0}))
             for name, model in made.items()
         }
-    for method in ("tfidf", "hashing"):
-        vectorizer = TextVectorizer(method=method, n_features=64).fit(TEXTS)
+    for hashing in (False, True):
+        vectorizer = TextVectorizer(hashing=hashing, n_features=64).fit(TEXTS)
         model = trellis().fit(vectorizer.transform(TEXTS), Y)
-        folders[method] = save_model(model, home / method, model_input=ModelInput(vectorizer))
+        name = "hashing" if hashing else "tfidf"
+        folders[name] = save_model(model, home / name, model_input=ModelInput(vectorizer))
     return folders
 
 

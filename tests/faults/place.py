@@ -163,8 +163,8 @@ def results(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, bytes]]:
 def made_data_and_model(shared: Path) -> None:
     """Good data in several formats, and a good model."""
     from codekin.cli.main import main
-    from codekin.datasets import make_sparse_topics
-    from codekin.datasets.exporting import export_dataset
+    from codekin.data import make_sparse_topics
+    from codekin.data.writing import export_dataset
 
     export_dataset(make_sparse_topics(8, 80, n_features=60, rng=0), shared)
     (shared / "texts.tsv").write_text("cat\tit purrs\ndog\tit barks\n")

@@ -11,7 +11,7 @@ from tests.faults.matrix import fault
 from tests.faults.place import Place, check, contents
 from tests.faults.processes import Ended, Running, ran
 
-PLAIN = ("--rerank", "none", "--n-members", 1)
+PLAIN = ("--rerank", "none", "--n-codes", 1)
 
 
 @fault("symbolic link", "train, grow")

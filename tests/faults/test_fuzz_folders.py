@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from codekin._system.files import json_checksum, sha256
-from codekin.datasets.caching import CacheError, cached_data, open_cache
+from codekin.data.caching import CacheError, cached_data, open_cache
 from codekin.estimators import ECOCClassifier
 from codekin.learners import CheckpointError, Checkpoints
 from codekin.storage import ModelFolderError, load_assignment, load_model, save_model

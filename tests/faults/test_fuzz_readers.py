@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codekin.class_distances import read_word_vectors
-from codekin.datasets import FORMATS, DataError, ReadOptions, SparseData, read_data, read_taxonomy
-from codekin.datasets.matrices import read_distances, read_matrix
+from codekin.classes.distances import read_word_vectors
+from codekin.data import FORMATS, DataError, ReadOptions, SparseData, read_data, read_taxonomy
+from codekin.data.class_files import read_distances, read_matrix
 from tests.faults.mutations import EXAMPLES, SOUPS, Refusal, mutated_bytes, value_or_refusal
 
 

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from codekin._system.arrays import write_arrays
 from codekin._system.files import json_checksum, sha256
 from codekin.cli.main import main
-from codekin.datasets.caching import CacheError, cached_data, open_cache
+from codekin.data.caching import CacheError, cached_data, open_cache
 from codekin.estimators import ECOCClassifier
 from codekin.learners import CheckpointError, Checkpoints
 from codekin.storage import ModelFolderError, load_model, save_model

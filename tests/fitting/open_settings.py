@@ -1,14 +1,20 @@
-"""The default settings of a classifier on a trellis, all of them open."""
+"""The settings of a fit of many classes, all of them open but the code, which is a trellis."""
 
-from codekin.fitting.trellis_settings import TrellisSettings
+from dataclasses import fields
 
-DEFAULTS = {
-    **dict.fromkeys(("width", "assignment", "learner", "loss", "prune", "precision", "rerank", "n_members"), "auto"),
-    **dict.fromkeys(("class_tree", "max_bits", "max_model_bytes", "max_microseconds", "time_limit")),
-    "seed": (0,),
-    "n_spare": 0,
-}
+import numpy as np
+
+from codekin.fitting.defaults import FitSettings
+from codekin.fitting.settings import EXTREME_SETTINGS
+from codekin.fitting.trial import Recipe
 
 
-def open_settings(n_classes, **settled):
-    return TrellisSettings(n_classes, **{**DEFAULTS, **settled})
+def open_settings(n_classes, X=None, **given):
+    defaults = {name: setting.default for name, setting in EXTREME_SETTINGS.items()}
+    X = np.zeros((3, 2)) if X is None else X
+    return FitSettings(EXTREME_SETTINGS, {**defaults, "code": "trellis", **given}, n_classes, (0,), X)
+
+
+def default_recipe(n_classes, X=None, **given):
+    settings = open_settings(n_classes, X, **given)
+    return Recipe(**{each.name: getattr(settings, each.name) for each in fields(Recipe)})

@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from codekin import TrellisClassifier, load_model, save_model
-from codekin._system.threads import limited_threads
-from codekin.datasets import make_sparse_topics
-from codekin.fitting.recipe import Recipe
-from codekin.fitting.trellis_settings import NARROW_LISTS
-from codekin.model.class_index import index_entries
-from tests.fitting.open_settings import open_settings
+from codekin import ExtremeClassifier, load_model, save_model
+from codekin._system.parallel import limited_threads
+from codekin.data import make_sparse_topics
+from codekin.deploy.predictor import Predictor
+from codekin.fitting.defaults import NARROW_LISTS
+from codekin.fitting.trial import Recipe
+from codekin.model.class_vectors import index_entries
+from tests.fitting.open_settings import default_recipe
 
 KINDS = {
-    "trellis": TrellisClassifier(2, assignment="preserving", random_state=0),
-    "two trellises": TrellisClassifier(2, assignment="random", n_members=2, random_state=0),
-    "tree": TrellisClassifier(4, code="tree", random_state=0),
-    "two trees": TrellisClassifier(4, code="tree", assignment="random", n_members=2, random_state=0),
+    "trellis": ExtremeClassifier(2, assignment="preserving", random_state=0),
+    "two trellises": ExtremeClassifier(2, assignment="random", n_codes=2, random_state=0),
+    "tree": ExtremeClassifier(4, code="tree", random_state=0),
+    "two trees": ExtremeClassifier(4, code="tree", assignment="random", n_codes=2, random_state=0),
 }
 N_ROWS = 60
 
@@ -36,7 +37,7 @@ def fitted(request, topics):
 
 
 def losses_of_code(model, X):
-    parts = zip(model.members, model.lazy_margins(X), strict=True)
+    parts = zip(model.codes, model.lazy_margins(X), strict=True)
     return sum(member.decoder.class_losses(margins) for member, margins in parts)
 
 
@@ -50,7 +51,7 @@ def test_the_index_lists_candidates_and_the_code_its_best_class(fitted, topics):
     of_index = ranking.index.best(X, ranking.n_indexed)
     for own, indexed in zip(listed, of_index, strict=True):
         assert set(indexed) <= set(own)
-    if len(model.members) == 1:
+    if len(model.codes) == 1:
         best_of_code = model.decoder.decode(model.lazy_margins(X)[0])
         assert (listed == best_of_code[:, None]).any(axis=1).all()
 
@@ -73,6 +74,25 @@ def test_losses_of_all_classes_agree_with_the_best_and_with_what_the_code_and_th
         assert len(set(classes[s, found])) == found.sum()
         np.testing.assert_allclose(every[s, classes[s, : len(own)]], losses[s, : len(own)], rtol=1e-4, atol=1e-4)
     assert (classes >= 0).all() or model.codebook.tree is not None
+
+
+@pytest.mark.parametrize("source", ["code", "index", "both"])
+@pytest.mark.parametrize("kind", ["tree", "two trees"])
+def test_a_wider_search_on_trees_has_the_same_candidates(kind, source):
+    topics = make_sparse_topics(120, 1500, words_per_sample=7, rng=0)  # so few that the usual search overlooks some
+    X, validation = topics.test.X[:N_ROWS], (topics.test.X[N_ROWS:], topics.test.y[N_ROWS:])
+    classifier = clone(KINDS[kind]).set_params(rerank="learned", candidates=source)
+    model = classifier.fit(topics.X, topics.y, validation=validation).model_
+    every, (classes, losses) = model.class_losses(X), model.top_k(X, model.n_classes)
+    found = classes >= 0
+    of_found = np.take_along_axis(every, np.maximum(classes, 0), axis=1)
+    np.testing.assert_allclose(of_found[found], losses[found], rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(model.predict(X), classes[:, 0])
+    predictor = Predictor(classifier)
+    for s in range(5):
+        labels, own = predictor.top_k(X[s : s + 1], model.n_classes)
+        assert labels == classifier.classes_[classes[s]].tolist()
+        np.testing.assert_allclose(own, losses[s], rtol=1e-6)
 
 
 def test_probabilities_add_up_to_one_and_the_best_come_first(fitted, topics):
@@ -115,7 +135,7 @@ def test_an_index_finds_what_a_narrow_code_does_not(topics):
     settings = {"rerank": "centroid", "assignment": "random", "random_state": 0}
     validation = topics.test.X[:N_ROWS], topics.test.y[:N_ROWS]
     scores = {
-        source: TrellisClassifier(2, candidates=source, **settings)
+        source: ExtremeClassifier(2, candidates=source, **settings)
         .fit(topics.X, topics.y, validation=validation)
         .score(topics.test.X, topics.test.y)
         for source in ("code", "auto")
@@ -141,24 +161,22 @@ def test_samples_without_features_get_the_class_of_the_code(fitted, topics):
     ],
 )
 def test_narrow_trellises_have_an_index_by_default(topics, settled, source):
-    recipe = open_settings(120, **settled).default_recipe(topics.X)
+    recipe = default_recipe(120, topics.X, **settled)
     assert recipe.candidates == source
     assert ("index" in str(recipe)) == (source != "code")
 
 
 def test_an_index_asks_for_a_reranking():
     dense = np.zeros((3, 2))
-    assert open_settings(3, candidates="index").default_recipe(dense) == Recipe(
-        3, 1, "learned", "float32", None, candidates="index"
-    )
+    assert default_recipe(3, dense, candidates="index") == Recipe(3, 1, "learned", "float32", None, candidates="index")
 
 
-@pytest.mark.parametrize("options", [{"rerank": None}, {"n_spare": 5}])
+@pytest.mark.parametrize("options", [{"rerank": None}, {"n_reserved": 5}])
 def test_an_index_without_class_vectors_is_refused(topics, options):
-    classifier = TrellisClassifier(2, candidates="index", **options)
+    classifier = ExtremeClassifier(2, candidates="index", **options)
     with pytest.raises(ValueError, match="candidates='index' needs a re-ranking with class vectors"):
         classifier.fit(topics.X, topics.y)
 
 
 def test_candidates_of_an_index_are_not_learned_in_batches():
-    assert not hasattr(TrellisClassifier(2, candidates="both"), "partial_fit")
+    assert not hasattr(ExtremeClassifier(2, candidates="both"), "partial_fit")

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from codekin._system.folders import bytes_in
+from codekin._system.files import bytes_in
 from codekin.codebooks import trellis_codebook
-from codekin.datasets import make_sparse_topics
-from codekin.estimators import FitReport, TrellisClassifier
+from codekin.data import make_sparse_topics
+from codekin.estimators import ExtremeClassifier, FitReport
 from codekin.fitting import budget, fit
 from codekin.fitting.budget import Task, recipes_within
-from codekin.fitting.recipe import Limits, Recipe, Trial
+from codekin.fitting.trial import Limits, Recipe, Trial
 from codekin.learners import Checkpoints, Softmax
 from codekin.storage import load_model, save_model, stored_bytes
 from tests.fitting.open_settings import open_settings
 
 OPEN = {
-    **dict.fromkeys(("width", "n_members", "rerank", "candidates", "precision", "prune"), "auto"),
+    **dict.fromkeys(("width", "n_codes", "rerank", "candidates", "precision", "prune"), "auto"),
     "code": "trellis",
 }
 
@@ -33,7 +33,7 @@ def few_topics():
 
 def fitted(topics, *, assignment="preserving", **settings):
     """A classifier; most tests here are not about orders, and leave the search for a better one out."""
-    classifier = TrellisClassifier(assignment=assignment, random_state=0, **settings)
+    classifier = ExtremeClassifier(assignment=assignment, random_state=0, **settings)
     return classifier.fit(topics.train.X, topics.train.y, validation=(topics.test.X, topics.test.y))
 
 
@@ -55,18 +55,19 @@ def test_many_classes_of_sparse_samples_are_re_ranked_and_small_weights_dropped(
 
 
 def test_from_five_hundred_classes_on_and_without_a_re_ranking_the_code_is_wide(topics):
-    widths = [open_settings(n).default_recipe(topics.train.X).width for n in (4, 99, 100, 499, 500, 50_001)]
+    widths = [open_settings(n, topics.train.X).width for n in (4, 99, 100, 499, 500, 50_001)]
     assert widths == [4, 10, 2, 2, 10, 10]
-    assert open_settings(120, rerank=None).default_recipe(topics.train.X).width == 10
+    assert open_settings(120, topics.train.X, rerank=None).width == 10
 
 
-def test_few_classes_and_dense_samples_are_not_re_ranked(topics):
-    assert [open_settings(n).default_recipe(topics.train.X).rerank for n in (99, 100, 50_001)] == [
+def test_few_classes_and_dense_samples_that_are_no_embeddings_are_not_re_ranked(topics):
+    assert [open_settings(n, topics.train.X).rerank for n in (99, 100, 50_001)] == [
         None,
         *["learned"] * 2,
     ]
-    assert open_settings(120).default_recipe(topics.train.X.toarray()).rerank is None
-    assert open_settings(5, rerank="centroid").default_recipe(topics.train.X).rerank == "centroid"
+    dense = topics.train.X.toarray()
+    assert [open_settings(120, X).rerank for X in (dense, 100 * dense, dense + 1)] == ["learned", None, None]
+    assert open_settings(5, topics.train.X, rerank="centroid").rerank == "centroid"
 
 
 @pytest.mark.parametrize("n_bytes", [40_000, 120_000, 10**6])
@@ -94,7 +95,9 @@ def test_members_of_one_width_share_their_orders_with_every_recipe(topics, monke
     found = []
     search = fit.choose_orders
     monkeypatch.setattr(
-        fit, "choose_orders", lambda *given, **options: found.append(given[1].n_bits) or search(*given, **options)
+        fit,
+        "choose_orders",
+        lambda *given, **options: found.append(given[0].codebook.n_bits) or search(*given, **options),
     )
     classifier = fitted(topics, assignment="random", width=5, max_model_bytes=60_000)
     assert len({trial.recipe.width for trial in classifier.trials_}) < len(classifier.trials_)
@@ -102,7 +105,7 @@ def test_members_of_one_width_share_their_orders_with_every_recipe(topics, monke
 
 
 def test_what_was_settled_stays_settled(topics):
-    classifier = fitted(topics, max_model_bytes=200_000, width=3, rerank=None, n_members=1, precision="float16")
+    classifier = fitted(topics, max_model_bytes=200_000, width=3, rerank=None, n_codes=1, precision="float16")
     recipes = {(trial.recipe.width, trial.recipe.rerank, trial.recipe.precision) for trial in classifier.trials_}
     assert recipes == {(3, None, "float16")}
 
@@ -118,19 +121,19 @@ def test_trees_that_cannot_fit_are_not_learned(topics):
     X, n_more = topics.train.X.copy(), 20_000  # a tree counts the weights of every feature
     X.resize(X.shape[0], X.shape[1] + n_more)
     data, told = (X, topics.train.y), []
-    refused = TrellisClassifier(code="tree", max_model_bytes=20_000, random_state=0)
+    refused = ExtremeClassifier(code="tree", max_model_bytes=20_000, random_state=0)
     with pytest.raises(ValueError, match="no model within 19.5 KiB: labels and everything else besides the weights"):
         refused.fit(*data, validation=data, progress=told.append)
     assert not [report.stage for report in told if "learning" in report.stage]
-    one = TrellisClassifier(code="tree", max_model_bytes=40_000, rerank=None, random_state=0).fit(
+    one = ExtremeClassifier(code="tree", max_model_bytes=40_000, rerank=None, random_state=0).fit(
         *data, validation=data
     )
-    assert [trial.recipe.n_members for trial in one.trials_] == [1]
+    assert [trial.recipe.n_codes for trial in one.trials_] == [1]
 
 
 def test_what_is_saved_beside_the_model_is_part_of_the_budget(topics):
     whole, rest = (
-        TrellisClassifier(assignment="preserving", width=2, rerank=None, max_model_bytes=40_000, random_state=0).fit(
+        ExtremeClassifier(assignment="preserving", width=2, rerank=None, max_model_bytes=40_000, random_state=0).fit(
             topics.train.X, topics.train.y, validation=(topics.test.X, topics.test.y), reserved_bytes=n_bytes
         )
         for n_bytes in (0, 15_000)
@@ -139,6 +142,23 @@ def test_what_is_saved_beside_the_model_is_part_of_the_budget(topics):
     assert stored_bytes(rest) < stored_bytes(whole)
     with pytest.raises(ValueError, match=r"no model within 39.1 KiB: .* take .* KiB. Allow more"):
         whole.fit(topics.train.X, topics.train.y, reserved_bytes=39_000)
+
+
+def test_a_class_tree_is_left_out_where_it_would_take_the_budget():
+    y = np.repeat(np.arange(1_000), 2)
+    X = sparse.csr_array((y[:, None] >> np.arange(10) & 1).astype(np.float32))
+    pairs = [("top", f"pair {k}") for k in range(500)] + [(f"pair {k // 2}", k) for k in range(1_000)]
+    settings = {"width": 5, "rerank": None, "estimator": "arow", "assignment": "preserving", "random_state": 0}
+    large, small, least = (
+        ExtremeClassifier(taxonomy=pairs, max_model_bytes=n_bytes, **settings).fit(X, y, validation=(X, y))
+        for n_bytes in (30_000, 25_000, 20_000)
+    )
+    assert large.class_distances_.tree.n_classes == 1_000
+    assert small.class_distances_ is least.class_distances_ is None
+    np.testing.assert_array_equal(small.predict(X), large.predict(X))
+    assert stored_bytes(large) <= 30_000
+    assert stored_bytes(small) <= 25_000
+    assert stored_bytes(least) <= 20_000
 
 
 def test_predictions_that_are_too_slow_are_not_chosen(topics):
@@ -163,7 +183,7 @@ def test_without_validation_some_samples_are_held_out():
     rng = np.random.default_rng(0)
     X = sparse.csr_array((rng.random((200, 400)) < 0.1).astype(float))
     y = rng.permutation(np.arange(200) % 20)  # labels that can be memorised, but not predicted
-    classifier = TrellisClassifier(assignment="preserving", max_model_bytes=10**6, time_limit=1e-3, random_state=0)
+    classifier = ExtremeClassifier(assignment="preserving", max_model_bytes=10**6, time_limit=1e-3, random_state=0)
     classifier.fit(X, y)
     assert len(classifier.classes_) == 20
     assert classifier.score(X, y) > 0.7
@@ -176,8 +196,8 @@ RECIPES = [
     {"width": 3, "precision": "float16", "prune": 0.3},
     {"width": 5, "prune": 0.2},
     {"width": 2, "precision": "int8", "rerank": "learned"},
-    {"width": 3, "precision": "int8", "rerank": "centroid", "n_members": 3},
-    {"width": 2, "n_spare": 300, "rerank": None},
+    {"width": 3, "precision": "int8", "rerank": "centroid", "n_codes": 3},
+    {"width": 2, "n_reserved": 300, "rerank": None},
     {"width": 2, "estimator": Softmax(class_weight=np.ones(120))},
 ]
 
@@ -207,13 +227,13 @@ def test_a_wide_code_is_tried_first_and_others_while_all_take_three_times_its_wo
     task = Task(OPEN, 1_000, 2_000, 10_000, 50_000)
     recipes = asked(task, Limits(n_bytes=200_000), lambda recipe: True)
     assert recipes[0] == Recipe(10, 1, "learned", "int8", "to fit")
-    assert [(recipe.width, recipe.n_members, recipe.rerank) for recipe in recipes[1:]] == [
+    assert [(recipe.width, recipe.n_codes, recipe.rerank) for recipe in recipes[1:]] == [
         (10, 1, None), (20, 1, "learned")
     ]  # fmt: skip
     without = asked(task, Limits(n_bytes=200_000), lambda recipe: recipe.rerank is None)
     assert {recipe.rerank for recipe in without[1:]} == {None}
     nothing = asked(task, Limits(n_bytes=200_000), lambda recipe: False)
-    assert [(recipe.width, recipe.n_members) for recipe in nothing] == [
+    assert [(recipe.width, recipe.n_codes) for recipe in nothing] == [
         (10, 1), (10, 1), (20, 1), (10, 2), (5, 1), (3, 1), (2, 1)
     ]  # fmt: skip
 
@@ -235,7 +255,7 @@ def test_the_work_of_all_trials_is_at_most_three_fits_of_the_first(n_classes, ac
     task = Task(OPEN, n_classes, 2_000, 10_000, 50_000)
     accuracy = lambda recipe: 0.5 if recipe.rerank is None else accuracy_of_ranked  # noqa: E731
     recipes = asked(task, Limits(n_bytes=10**8), lambda recipe: True, accuracy)
-    codes = {recipe.width: recipe.n_members for recipe in recipes}
+    codes = {recipe.width: recipe.n_codes for recipe in recipes}
     n_ranked = sum(recipe.rerank is not None for recipe in recipes)
     n_bits = {width: trellis_codebook(n_classes, width).n_bits for width in codes}
     total = sum(n * n_bits[width] for width, n in codes.items()) + 500 * n_ranked
@@ -260,7 +280,7 @@ def test_nothing_is_tried_that_cannot_fit():
     task = Task(OPEN, 1_000, 2_000, 10_000, 50_000)
     assert {recipe.rerank for recipe in asked(task, Limits(n_bytes=55_000), lambda recipe: True)} == {None}
     slow = asked(task, Limits(microseconds=1), lambda recipe: False)
-    assert [(recipe.width, recipe.n_members, recipe.rerank) for recipe in slow] == [
+    assert [(recipe.width, recipe.n_codes, recipe.rerank) for recipe in slow] == [
         (10, 1, "learned"),
         *((width, 1, None) for width in (10, 5, 3, 2)),
     ]
@@ -286,7 +306,7 @@ def test_checkpoints_of_finished_widths_are_removed_as_the_search_goes_on(few_to
     def watch(report):
         seen.append({path.parent.parent.name for path in tmp_path.rglob("*.safetensors")})
 
-    classifier = TrellisClassifier(assignment="preserving", estimator="softmax", max_model_bytes=20_000, random_state=0)
+    classifier = ExtremeClassifier(assignment="preserving", estimator="softmax", max_model_bytes=20_000, random_state=0)
     options = {"validation": (few_topics.test.X, few_topics.test.y), "on_epoch": watch}
     classifier.fit(few_topics.train.X, few_topics.train.y, checkpoints=Checkpoints(tmp_path / "c"), **options)
     assert max(len(widths) for widths in seen) == 1
@@ -297,7 +317,7 @@ def test_a_search_goes_on_where_it_was_interrupted_and_ends_the_same(few_topics,
     settings = {"assignment": "preserving", "estimator": "softmax", "max_model_bytes": 20_000, "random_state": 0}
     data = few_topics.train.X, few_topics.train.y
     validation = few_topics.test.X, few_topics.test.y
-    undisturbed = TrellisClassifier(**settings).fit(*data, validation=validation)
+    undisturbed = ExtremeClassifier(**settings).fit(*data, validation=validation)
     n_epochs = []
 
     def interrupt(report):
@@ -306,18 +326,18 @@ def test_a_search_goes_on_where_it_was_interrupted_and_ends_the_same(few_topics,
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        TrellisClassifier(**settings).fit(
+        ExtremeClassifier(**settings).fit(
             *data, validation=validation, on_epoch=interrupt, checkpoints=Checkpoints(tmp_path / "c")
         )
     noted = sorted(path.parent.name for path in tmp_path.rglob("trial-*/checkpoint.json"))
     assert noted
-    resumed = TrellisClassifier(**settings)
+    resumed = ExtremeClassifier(**settings, n_jobs=1)  # the result does not depend on it
     resumed.fit(*data, validation=validation, checkpoints=Checkpoints(tmp_path / "c", resume=True))
     assert [(t.recipe, t.accuracy, t.n_bytes) for t in resumed.trials_] == [
         (t.recipe, t.accuracy, t.n_bytes) for t in undisturbed.trials_
     ]
     np.testing.assert_array_equal(resumed.bit_margins(few_topics.test.X), undisturbed.bit_margins(few_topics.test.X))
-    another = TrellisClassifier(**{**settings, "max_model_bytes": 21_000})
+    another = ExtremeClassifier(**{**settings, "max_model_bytes": 21_000})
     with pytest.raises(ValueError, match="of another training: its max_model_bytes is 20000, not 21000"):
         another.fit(*data, validation=validation, checkpoints=Checkpoints(tmp_path / "c", resume=True))
 

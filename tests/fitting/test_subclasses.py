@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
-from codekin.fitting.subclasses import Parts, SplitRules, halves, merged, predicted_parts, split_classes
+from codekin.fitting.subclasses import ClassPartition, SplitRules, halves, merged, predicted_parts, split_classes
 from codekin.samples import Samples
 
 
@@ -82,7 +82,7 @@ def test_samples_that_are_all_the_same_have_no_halves(X):
 def test_parts_always_partition_the_samples_of_their_class():
     rng = np.random.default_rng(0)
     class_index = rng.integers(0, 4, size=100)
-    parts = Parts.whole(class_index)
+    parts = ClassPartition.whole(class_index)
     for _ in range(12):
         part = int(rng.integers(len(parts)))
         rows = np.flatnonzero(parts.part_of_sample == part)

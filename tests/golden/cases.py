@@ -27,10 +27,10 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from codekin import ECOCClassifier, SubclassClassifier, TrellisClassifier, load_model, save_model
+from codekin import ECOCClassifier, ExtremeClassifier, SubclassClassifier, load_model, save_model
 from codekin._system.arrays import read_arrays
 from codekin.classes import ClassTree
-from codekin.datasets import TextVectorizer, load_dataset
+from codekin.data import TextVectorizer, load_dataset
 
 ANSWERS = Path(__file__).parent / "answers.json"
 SKOPS = "learners.skops"
@@ -52,6 +52,8 @@ class Case:
     has_page: bool = False
     then: Callable[[Any, Any, Any], Any] | None = None
     """What is done after fitting, with further samples."""
+    is_same_elsewhere: bool = True
+    """Not if eigenvectors of a nearly symmetric problem decide: they differ between processors."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def data(name: str) -> Data:
         X /= 16
         return Data((X[:700], y[:700]), (X[700:900], y[700:900]), X[900:960])
     icd = load_dataset("icd10cm")
-    vectorizer = TextVectorizer(ngram_range=(1, 1)).fit(icd.train.texts)
+    vectorizer = TextVectorizer("words", word_ngrams=(1, 1)).fit(icd.train.texts)
     transform, texts = vectorizer.transform, icd.test.texts[::60]
     parts = [(transform(icd.train.texts[start::step]), icd.train.y[start::step]) for start, step in ((0, 5), (1, 20))]
     return Data(*parts, transform(texts), texts, vectorizer, icd.class_tree)
@@ -91,7 +93,7 @@ def _ecoc(estimator: Any = None, **settings: Any) -> Callable[[], Any]:
 
 
 def _many(**settings: Any) -> Callable[[], Any]:
-    return lambda: TrellisClassifier(random_state=0, **settings)
+    return lambda: ExtremeClassifier(random_state=0, **settings)
 
 
 CASES: dict[str, Case] = {
@@ -110,18 +112,18 @@ CASES: dict[str, Case] = {
     "balanced": Case(_ecoc(LogisticRegression(), codebook="hadamard", class_weight="balanced", loss="hinge")),
     "own matrix": Case(_ecoc("arow", codebook=OWN_MATRIX, class_distances="means"), has_onnx=True),
     "softmax of few classes": Case(_ecoc("softmax", codebook="one_vs_rest")),
-    "designed": Case(_ecoc(LinearSVC(), codebook="spectral", class_distances="confusion")),
+    "designed": Case(_ecoc(LinearSVC(), codebook="spectral", class_distances="confusion"), is_same_elsewhere=False),
     "trellis as a codebook": Case(_ecoc(LogisticRegression(), codebook="trellis")),
     "classes in parts": Case(
         lambda: SubclassClassifier(ECOCClassifier(RidgeClassifier(), n_bits=10, random_state=0), random_state=0)
     ),
     "dense trellis": Case(_many(width=3), has_validation=True),
     "dense tree": Case(_many(code="tree", width=3), has_validation=True),
-    "grown": Case(_many(width=2, rerank=None, n_spare=4), then=_grown),
+    "grown": Case(_many(width=2, rerank=None, n_reserved=4), then=_grown),
     "default of many classes": Case(_many(), "icd10cm", has_onnx=True, has_page=True),
     "default with validation": Case(_many(), "icd10cm", has_validation=True),
     "with a taxonomy": Case(
-        lambda: TrellisClassifier(taxonomy=data("icd10cm").class_tree, random_state=0), "icd10cm", has_validation=True
+        lambda: ExtremeClassifier(taxonomy=data("icd10cm").class_tree, random_state=0), "icd10cm", has_validation=True
     ),
     "the paper's trellis": Case(_many(width=2, code="trellis", rerank=None, estimator="arow"), "icd10cm"),
     "wide trellis": Case(_many(width=5, code="trellis", rerank=None), "icd10cm", has_onnx=True, has_page=True),
@@ -133,9 +135,9 @@ CASES: dict[str, Case] = {
         has_onnx=True,
         has_page=True,
     ),
-    "two trellises": Case(_many(width=3, code="trellis", n_members=2), "icd10cm", has_validation=True),
+    "two trellises": Case(_many(width=3, code="trellis", n_codes=2), "icd10cm", has_validation=True),
     "two trees": Case(
-        _many(code="tree", width=8, n_members=2, assignment="random", rerank="centroid"),
+        _many(code="tree", width=8, n_codes=2, assignment="random", rerank="centroid"),
         "icd10cm",
         has_page=True,
     ),
@@ -197,7 +199,7 @@ def _rows(labels: Any, probabilities: Any) -> list[list[Any]]:
 def _of_onnx(classifier: Any, samples: Data, home: Path) -> list[list[Any]]:
     import onnxruntime
 
-    from codekin.export import export_onnx, padded_rows
+    from codekin.deploy.export import export_onnx, padded_rows
 
     X = samples.asked[:N_ASKED]
     path = export_onnx(classifier, home / "model.onnx", k=N_BEST, input="sparse" if samples.texts else "dense")
@@ -212,7 +214,7 @@ def _of_onnx(classifier: Any, samples: Data, home: Path) -> list[list[Any]]:
 
 def page_answers(home: Path) -> list[list[Any]]:
     """What a page says that is exported from the model in a folder; skips the test without a browser."""
-    from codekin.export import export_page
+    from codekin.deploy.export import export_page
     from tests.browser import seen_by
 
     samples, classifier = data("icd10cm"), load_model(home / "model")

@@ -7,8 +7,8 @@ import pytest
 from tests.golden.cases import ANSWERS, CASES, answers, environment, page_answers
 
 WRITTEN = json.loads(ANSWERS.read_text(encoding="utf-8"))
-CLOSE = 2e-3
-"""Elsewhere, sums are rounded differently, and learners stop at slightly different weights."""
+CLOSE = 2e-2
+"""On other processors sums are rounded differently, and learners stop at slightly different weights."""
 
 
 def assert_close(found, written):
@@ -30,6 +30,8 @@ def test_every_case_is_written_down():
 @pytest.mark.parametrize("name", CASES)
 def test_a_model_is_the_one_that_was_written_down(name, tmp_path):
     found, written = answers(name, tmp_path), WRITTEN["cases"][name]
+    if environment() != WRITTEN["environment"] and not CASES[name].is_same_elsewhere:
+        pytest.skip("this case is compared only on the kind of machine that wrote its answers")
     for part in ("best", "onnx") if "onnx" in written else ("best",):
         assert_close(found[part], written[part])
     if environment() == WRITTEN["environment"]:

@@ -7,8 +7,7 @@ from scipy import sparse
 from tests.reference import class_index
 
 from codekin.kernels.class_index import best_of_index, best_of_index_in, index_room
-from codekin.model.class_index import ClassIndex
-from codekin.model.class_vectors import ClassVectors
+from codekin.model.class_vectors import ClassIndex, ClassVectors
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -3,7 +3,7 @@ import pytest
 from tests.reference.codebook_search import min_distance, packed_rows
 
 from codekin.codebooks.drawing import packed_bits
-from codekin.kernels.codebook_search import min_distances, pack_rows
+from codekin.kernels.hamming import min_distances, pack_rows
 
 SHAPES = [(2, 1), (3, 5), (7, 63), (6, 64), (5, 65), (4, 130)]
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from tests.reference import compact_product as reference
 
-from codekin.kernels.compact_product import sparse_times_bytes, sparse_times_gapped, sparse_times_halves
+from codekin.kernels.sparse_product import sparse_times_bytes, sparse_times_gapped, sparse_times_halves
 
 N_FEATURES, N_ROWS = 30, 12
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from codekin.kernels.exponential import LARGEST, exponentials
+from codekin.kernels.softmax import LARGEST, exponentials
 
 
 @pytest.mark.parametrize(("shift", "limit"), [(0.0, 30.0), (0.0, LARGEST), (12.5, LARGEST)])

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from tests.reference import label_tree as reference
 
-from codekin.coding.tree import TreeGraph
+from codekin.code.tree import TreeGraph
 from codekin.kernels import label_tree as kernels
 from codekin.learners.tree_bits import TreeBits
 
@@ -133,11 +133,12 @@ def test_nodes_that_are_far_less_probable_are_not_followed_once_there_is_enough(
         assert np.array_equal(found[found >= 0], expected)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5])
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
-def test_probabilities_of_leaves_are_products_along_the_way(temperature):
+def test_probabilities_of_leaves_are_products_along_the_way(temperature, share):
     rng = np.random.default_rng(5)
     tree = TreeGraph(200, 4)
-    bits, _ = random_bits(tree, 12, rng)
+    bits, _ = random_bits(tree, 12, rng, share)
     X = sparse.random_array((20, 12), density=0.4, rng=rng, format="csr", dtype=np.float32)
     margins = bits.margins(X)
     expected = reference.leaf_log_probabilities(np.asarray(margins) / temperature, tree)

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.reference import compact_product, paths, reranking
 
-from codekin.coding.trellis import TrellisGraph
-from codekin.kernels.one_row import rank_row_of_bytes, rank_row_of_gaps
+from codekin.code.trellis import TrellisGraph
 from codekin.kernels.reranking import score_classes_in, scoring_room
+from codekin.kernels.single_row import rank_row_of_bytes, rank_row_of_gaps
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.linear import LinearBits
-from codekin.model.candidates import kernel_vectors
 from codekin.model.class_vectors import ClassVectors
+from codekin.model.reranking import kernel_vectors
 
 
 @given(st.integers(3, 40), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.7]), st.booleans())

@@ -6,14 +6,13 @@ from scipy import sparse
 from tests.kernels.test_label_tree import random_bits
 from tests.reference import label_tree as reference
 
-from codekin.codebooks.label_tree import label_tree
-from codekin.coding import Assignment, Code
+from codekin._system.rows import Row
+from codekin.code import Assignment, Code
+from codekin.codebooks.graphs import label_tree
 from codekin.kernels.label_tree import FAR
-from codekin.model import Member, Model
+from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import ClassVectors
 from codekin.model.reranking import Reranking
-from codekin.model.single import Row
-from codekin.model.single_leaves import SingleRowOfRankedTree, SingleRowOfRankedTrees, single_of_leaves
 
 N_CLASSES, N_FEATURES, WEIGHT, REACH = 90, 12, 0.8, 1.5
 
@@ -40,23 +39,23 @@ def expected_best(members, x, vectors, n_candidates, k):
     return reference.ranked_list(classes, sum(every)[classes], is_candidate, WEIGHT, scores, k)
 
 
-@pytest.mark.parametrize(("n_trees", "kind"), [(1, SingleRowOfRankedTree), (2, SingleRowOfRankedTrees)])
-def test_a_row_is_ranked_by_its_losses_and_dot_products_whatever_the_room_was_used_for(n_trees, kind):
+@pytest.mark.parametrize(("n_trees", "way"), [(1, "best"), (2, "best_of_several")])
+def test_a_row_is_ranked_by_its_losses_and_dot_products_whatever_the_room_was_used_for(n_trees, way):
     rng = np.random.default_rng(n_trees)
     members = []
     for _ in range(n_trees):
         codebook = label_tree(N_CLASSES, 3)
         code = Code(codebook, Assignment(rng.permutation(N_CLASSES)))
-        members.append(Member.of(code, random_bits(codebook.tree, N_FEATURES, rng)[0], "logistic"))
+        members.append(FittedCode.of(code, random_bits(codebook.tree, N_FEATURES, rng)[0], "logistic"))
     vectors = ClassVectors.of(rng.normal(size=(N_CLASSES, N_FEATURES)) * (rng.random((N_CLASSES, N_FEATURES)) < 0.5))
-    model = Model(tuple(members), Reranking(8, vectors, WEIGHT, reach=REACH))
-    one_row = single_of_leaves(model)
-    assert type(one_row) is kind
+    model = Model(tuple(members), Reranking(8, vectors, WEIGHT, max_loss_gap=REACH))
+    single = model.single()
+    assert single.__name__ == way
     for x in (rng.normal(size=(40, N_FEATURES)) * (rng.random((40, N_FEATURES)) < 0.6)).astype(np.float32):
         own = sparse.csr_array(x[None])
         row = Row(own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data, N_FEATURES)
         for k in (1, 6, 20):
-            classes, losses = one_row.best(row, k, has_losses=True)
+            classes, losses = single(row, k, has_losses=True)
             expected = expected_best(members, x, vectors, 8, k)
             assert classes[: len(expected)].tolist() == [c for c, _ in expected]
             np.testing.assert_allclose(losses[: len(expected)], [loss for _, loss in expected], atol=2e-4)

@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.reference import parse as reference
 
-from codekin.kernels import parse, parse_vowpal
+from codekin.kernels import parse
 
 digits = st.text("0123456789", min_size=1, max_size=25)
 decimals = st.builds(
@@ -71,4 +71,4 @@ def test_names_are_hashed_as_scikit_learn_hashes_them(name, seed):
         if name.isascii() and name.isdigit()
         else reference.murmurhash3_32(encoded, seed=seed, positive=True)
     )
-    assert parse_vowpal.hash_name(text, 0, len(encoded), seed) == expected
+    assert parse.hash_name(text, 0, len(encoded), seed) == expected

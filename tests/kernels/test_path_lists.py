@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import paths as reference
 
-from codekin.coding.trellis import TrellisGraph
-from codekin.kernels.path_lists import k_cheapest_paths, ways_onward
+from codekin.code.trellis import TrellisGraph
+from codekin.kernels.paths import k_cheapest_paths, ways_onward
 
 graphs = st.integers(2, 120).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 12))))
 seeds = st.integers(0, 2**32 - 1)

@@ -8,11 +8,10 @@ from tests.reference import path_swaps as reference
 from tests.reference.tree_swaps import alignment
 
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.vectors import VectorProblem
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.classes.product import ProductDistances
+from codekin.assignments.swaps import VectorProblem
+from codekin.classes.vectors import EmbeddingDistances, ProductDistances
 from codekin.codebooks import trellis_codebook
-from codekin.kernels.path_swaps import anneal_path_swaps
+from codekin.kernels.swaps import anneal_path_swaps
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import paths as reference
 
-from codekin.coding.trellis import TrellisGraph
+from codekin.code.trellis import TrellisGraph
 from codekin.kernels.paths import cheapest_paths, largest_sizes, log_sum_over_paths
 
 graphs = st.integers(2, 120).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 12))))

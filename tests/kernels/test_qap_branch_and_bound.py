@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from tests.reference import qap as reference
 
-from codekin.kernels import qap_branch_and_bound as kernels
+from codekin.kernels import qap_exact as kernels
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.reference import qap as reference
 
-from codekin.assignments.exhaustive import all_objectives
+from codekin.assignments.exact import all_objectives
 from codekin.assignments.quadratic import QuadraticProblem
 
 

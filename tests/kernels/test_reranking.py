@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.reference import paths, reranking
 
-from codekin.coding.trellis import TrellisGraph
+from codekin.code.trellis import TrellisGraph
 from codekin.kernels.reranking import rank_candidates, score_classes
 from codekin.kernels.vector_learning import LEAST_GRADIENT, find_entries, learn_vectors, most_entries
 from codekin.model.class_vectors import ClassVectors, listed_by_feature
@@ -30,7 +30,7 @@ def ranked(
     is_listed=True,
     indexed=None,
 ):
-    n_members, n_samples, n_edges = costs.shape
+    n_codes, n_samples, n_edges = costs.shape
     rows, compressed = sparse.csr_array(X.astype(np.float32)), sparse.csr_array(vectors)
     classes, bounds = np.empty((n_samples, n_out), np.intp), np.empty((n_samples, 2))
     losses, scores = np.empty((n_samples, n_out)), np.empty((n_samples, n_out))
@@ -42,7 +42,7 @@ def ranked(
         compressed.indptr, compressed.indices, compressed.data, np.ones(graph.n_paths), X.shape[1]
     )
     rank_candidates(
-        np.ascontiguousarray(np.concatenate([costs, np.zeros((n_members, n_samples, 1))], axis=2).swapaxes(0, 1)),
+        np.ascontiguousarray(np.concatenate([costs, np.zeros((n_codes, n_samples, 1))], axis=2).swapaxes(0, 1)),
         (graph.width, graph.digits, graph.edge_offsets),
         (
             orders.astype(np.int32),
@@ -68,15 +68,15 @@ def ranked(
 
 @given(graphs, seeds, st.integers(1, 3), st.sampled_from([0.0, 0.3]), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_candidates_are_ranked_by_their_sums_and_dot_products(graph, seed, n_members, weight, has_ties):
+def test_candidates_are_ranked_by_their_sums_and_dot_products(graph, seed, n_codes, weight, has_ties):
     rng = np.random.default_rng(seed)
-    shape = (n_members, 4, graph.n_edges)
+    shape = (n_codes, 4, graph.n_edges)
     costs = rng.integers(-1, 2, size=shape).astype(float) if has_ties else rng.normal(size=shape)
-    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_members)])
+    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_codes)])
     vectors = rng.integers(-3, 4, size=(graph.n_paths, 7)) * (rng.random((graph.n_paths, 7)) < 0.6)
     X = rng.normal(size=(4, 7)) * (rng.random((4, 7)) < 0.7)
     n_candidates = int(rng.integers(1, graph.n_paths + 1))
-    n_out = min(n_members * n_candidates, graph.n_paths)
+    n_out = min(n_codes * n_candidates, graph.n_paths)
     classes, losses, bounds = ranked(graph, costs, orders, vectors, X, weight, n_candidates, n_candidates, n_out)
 
     of_paths = [paths.all_path_totals(member, graph.n_paths, graph.width) for member in costs]
@@ -113,10 +113,10 @@ def test_classes_beyond_the_candidates_follow_in_the_codes_order(graph, seed):
 
 @given(graphs, seeds, st.integers(1, 3), st.integers(1, 4))
 @settings(max_examples=60, deadline=None)
-def test_lists_that_end_early_lose_nothing(graph, seed, n_members, n_out):
+def test_lists_that_end_early_lose_nothing(graph, seed, n_codes, n_out):
     rng = np.random.default_rng(seed)
-    costs = 3 * rng.normal(size=(n_members, 6, graph.n_edges))
-    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_members)])
+    costs = 3 * rng.normal(size=(n_codes, 6, graph.n_edges))
+    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_codes)])
     vectors = rng.integers(-3, 4, size=(graph.n_paths, 5)) * (rng.random((graph.n_paths, 5)) < 0.6)
     X = rng.normal(size=(6, 5))
     n = int(rng.integers(1, graph.n_paths + 1))
@@ -191,32 +191,32 @@ def test_looking_features_up_gives_the_scores_of_walking_over_classes_to_the_las
 
 @given(graphs, seeds, st.integers(1, 3))
 @settings(max_examples=30, deadline=None)
-def test_long_class_vectors_that_are_looked_up_rank_as_those_that_are_walked_over(graph, seed, n_members):
+def test_long_class_vectors_that_are_looked_up_rank_as_those_that_are_walked_over(graph, seed, n_codes):
     rng = np.random.default_rng(seed)
-    costs = rng.normal(size=(n_members, 4, graph.n_edges))
-    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_members)])
+    costs = rng.normal(size=(n_codes, 4, graph.n_edges))
+    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_codes)])
     vectors = rng.integers(-3, 4, size=(graph.n_paths, 300))
     X = rng.normal(size=(4, 300)) * (rng.random((4, 300)) < 0.02)
     n = int(rng.integers(1, graph.n_paths + 1))
-    options = (graph, costs, orders, vectors, X, 0.3, n, n, min(n_members * n, graph.n_paths))
+    options = (graph, costs, orders, vectors, X, 0.3, n, n, min(n_codes * n, graph.n_paths))
     for listed, walked in zip(ranked(*options), ranked(*options, is_listed=False), strict=True):
         assert listed.tobytes() == walked.tobytes()
 
 
 @given(graphs, seeds, st.integers(1, 3), st.integers(1, 5))
 @settings(max_examples=60, deadline=None)
-def test_given_classes_are_candidates_beside_those_of_the_codes(graph, seed, n_members, n_given):
+def test_given_classes_are_candidates_beside_those_of_the_codes(graph, seed, n_codes, n_given):
     rng = np.random.default_rng(seed)
-    costs = rng.normal(size=(n_members, 4, graph.n_edges))
-    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_members)])
+    costs = rng.normal(size=(n_codes, 4, graph.n_edges))
+    orders = np.array([rng.permutation(graph.n_paths) for _ in range(n_codes)])
     vectors = rng.integers(-3, 4, size=(graph.n_paths, 5))
     X = rng.normal(size=(4, 5))
     n, n_given = int(rng.integers(1, graph.n_paths + 1)), min(n_given, graph.n_paths)
     indexed = np.array([rng.permutation(graph.n_paths)[:n_given] for _ in range(4)])
     indexed[0, rng.integers(0, n_given) :] = -1
-    n_out = min(n_members * n + n_given, graph.n_paths)
+    n_out = min(n_codes * n + n_given, graph.n_paths)
     classes, losses, bounds = ranked(graph, costs, orders, vectors, X, 0.3, n, n, n_out, indexed=indexed)
-    of_codes, _, _ = ranked(graph, costs, orders, vectors, X, 0.3, n, n, min(n_members * n, graph.n_paths))
+    of_codes, _, _ = ranked(graph, costs, orders, vectors, X, 0.3, n, n, min(n_codes * n, graph.n_paths))
     of_paths = [paths.all_path_totals(member, graph.n_paths, graph.width) for member in costs]
     totals = sum(np.take_along_axis(t, np.argsort(o)[None], axis=1) for t, o in zip(of_paths, orders, strict=True))
     final = totals - 0.3 * X.astype(np.float32) @ vectors.T

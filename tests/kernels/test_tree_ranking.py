@@ -3,7 +3,7 @@
 import numpy as np
 from tests.reference import label_tree as reference
 
-from codekin.kernels.tree_ranking import merge_lists, rank_listed
+from codekin.kernels.ranking import merge_lists, rank_listed
 
 
 def drawn(n_samples, n_each, seed):

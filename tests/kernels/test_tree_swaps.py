@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests.reference import tree_swaps as reference
 
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.tree_problem import TreeProblem
+from codekin.assignments.tree_swaps import TreeProblem
 from codekin.classes import ClassTree
 from codekin.classes.tree_distances import TreeDistances
-from codekin.coding import Codebook
+from codekin.code import Codebook
 from codekin.kernels.tree_swaps import anneal_tree_swaps, fill_node_sums
 
 seeds = st.integers(0, 2**32 - 1)
@@ -54,7 +54,7 @@ def test_what_annealing_adds_up_is_what_the_alignment_gained(n_classes, n_spare,
     node_sums = np.zeros((len(arrays.parent), arrays.vectors.shape[1]), np.float32)
     fill_node_sums(arrays.vectors, arrays.parent, arrays.node_of_class, kept, node_sums)
     depth_sums = arrays.depth @ arrays.vectors[kept].astype(float)
-    class_of_codeword = np.full(arrays.n_codewords, -1, np.int64)
+    class_of_codeword = np.full(problem.codebook.n_codewords, -1, np.int64)
     class_of_codeword[kept] = np.arange(n_classes)
     change = anneal_tree_swaps(
         arrays.vectors, arrays.weight, arrays.parent, arrays.length, arrays.node_of_class, arrays.depth, arrays.linear,
@@ -80,7 +80,7 @@ def test_annealing_takes_the_same_decisions_as_its_twin(n_classes, seed):
     distances = problem.class_distances.matrix()[np.ix_(order, order)]
     kept, sums = start.copy(), np.zeros((len(arrays.parent), arrays.vectors.shape[1]), np.float32)
     fill_node_sums(arrays.vectors, arrays.parent, arrays.node_of_class, kept, sums)
-    inverse = np.full(arrays.n_codewords, -1, np.int64)
+    inverse = np.full(problem.codebook.n_codewords, -1, np.int64)
     inverse[kept] = np.arange(n_classes)
     anneal_tree_swaps(
         arrays.vectors, arrays.weight, arrays.parent, arrays.length, arrays.node_of_class, arrays.depth, arrays.linear,

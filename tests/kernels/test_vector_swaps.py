@@ -8,10 +8,9 @@ from tests.kernels.test_tree_swaps import random_codebook
 from tests.reference import tree_swaps as reference
 
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.vectors import VectorProblem
-from codekin.classes.embedding import EmbeddingDistances
-from codekin.classes.product import ProductDistances
-from codekin.kernels.vector_swaps import anneal_vector_swaps
+from codekin.assignments.swaps import VectorProblem
+from codekin.classes.vectors import EmbeddingDistances, ProductDistances
+from codekin.kernels.swaps import anneal_vector_swaps
 
 seeds = st.integers(0, 2**32 - 1)
 

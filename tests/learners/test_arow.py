@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 from tests.reference.arow import arow
 
+from codekin.code import Code
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Code
 from codekin.learners import arow as arow_module
-from codekin.learners import arow_state
+from codekin.learners import online
 from codekin.learners.arow import AROW
 from codekin.learners.linear import CONSTANT_MARGIN, Validation
 from codekin.learners.training_rows import pass_order
@@ -78,7 +78,7 @@ def test_fitting_leaves_the_samples_alone(samples, coding_matrix):
 
 @pytest.mark.parametrize("options", [{}, {"average": True}, {"fit_intercept": True, "oversample": 2.5}])
 def test_the_number_of_threads_changes_nothing(samples, options, monkeypatch):
-    monkeypatch.setattr(arow_state, "BITS_PER_THREAD", 1)
+    monkeypatch.setattr(arow_module, "BITS_PER_THREAD", 1)
     wide = trellis_codebook(N_CLASSES, 5).matrix
     one = AROW(n_threads=1, **options).fit(Samples(*samples), Code.of(wide), rng=0)
     three = AROW(n_threads=3, **options).fit(Samples(*samples), Code.of(wide), rng=0)
@@ -131,7 +131,7 @@ def test_training_takes_the_memory_it_says_and_the_result_half_a_plain_state(
     validation = Validation(X[:2], lambda margins: 0.0) if has_validation else None
     cell = 4 * n_features * n_bits
     max_memory = int(share * cell * (2 + options.get("average", False)))
-    learner, peaks, gathered = AROW(n_epochs=2, max_memory=max_memory, **options), [], arow_state.AROWBits.gathered
+    learner, peaks, gathered = AROW(n_epochs=2, max_memory=max_memory, **options), [], arow_module.AROWBits.gathered
 
     def fitted():
         return learner.fit(Samples(X, np.arange(50)), Code.of(matrix), validation=validation)
@@ -144,7 +144,7 @@ def test_training_takes_the_memory_it_says_and_the_result_half_a_plain_state(
         return weights
 
     fitted()  # what is compiled and imported is not the training's
-    monkeypatch.setattr(arow_state.AROWBits, "gathered", watched)
+    monkeypatch.setattr(arow_module.AROWBits, "gathered", watched)
     tracemalloc.start()
     bits = fitted()
     left, peak = tracemalloc.get_traced_memory()
@@ -158,7 +158,7 @@ def test_too_little_memory_is_refused_with_the_arithmetic(samples, coding_matrix
     n_bits = coding_matrix.shape[1]
     with pytest.raises(MemoryError, match=rf"30 features x {n_bits} bits x 8 bytes.*100 B are allowed by max_memory"):
         AROW(max_memory=100).fit(Samples(*samples), Code.of(coding_matrix))
-    monkeypatch.setattr(arow_module, "available_memory", lambda: 2000)
+    monkeypatch.setattr(online, "available_memory", lambda: 2000)
     with pytest.raises(MemoryError, match=r"2\.0 KiB are available"):
         AROW(max_memory=10**12).fit(Samples(*samples), Code.of(coding_matrix))
     with pytest.raises(MemoryError, match="features x"):

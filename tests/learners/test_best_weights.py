@@ -5,19 +5,19 @@ import tempfile
 import numpy as np
 import pytest
 
+from codekin.code import Assignment, Code
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Code
-from codekin.datasets import make_sparse_topics
-from codekin.learners import AROW, Checkpoints, Softmax, Validation, best_weights
-from codekin.learners.arow_state import AROWBits
-from codekin.learners.best_weights import BestWeights
+from codekin.data import make_sparse_topics
+from codekin.learners import AROW, Checkpoints, Softmax, Validation, training
+from codekin.learners.arow import AROWBits
+from codekin.learners.training import BestWeights
 from codekin.samples import Samples
 
 
 @pytest.fixture
 def on_disk(monkeypatch):
     """Even small weights are kept on disk."""
-    monkeypatch.setattr(best_weights, "LEAST_ON_DISK", 0)
+    monkeypatch.setattr(training, "LEAST_ON_DISK", 0)
 
 
 def begun(n_features=5_000, *, is_averaged=False):
@@ -44,7 +44,7 @@ def test_without_a_place_for_files_it_is_kept_in_memory(on_disk, monkeypatch):
     def refuse(**_):
         raise OSError
 
-    monkeypatch.setattr(best_weights, "TemporaryFile", refuse)
+    monkeypatch.setattr(training, "TemporaryFile", refuse)
     best, bits = BestWeights(), begun()
     best.keep(bits)
     assert not isinstance(best.mapped(), np.memmap)
@@ -64,7 +64,7 @@ def test_the_best_pass_is_the_same_from_disk(learner, best_pass, monkeypatch, tm
         return learner.fit(samples, code, rng=0, validation=Validation(topics.X, lambda _: next(scores)), **options)
 
     in_memory = fitted().weights
-    monkeypatch.setattr(best_weights, "LEAST_ON_DISK", 0)
+    monkeypatch.setattr(training, "LEAST_ON_DISK", 0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     np.testing.assert_array_equal(fitted().weights, in_memory)
     np.testing.assert_array_equal(fitted(checkpoints=Checkpoints(tmp_path / "c")).weights, in_memory)

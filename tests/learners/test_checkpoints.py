@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from codekin.code import Assignment, Code
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Code
-from codekin.learners import AROW, CheckpointError, Checkpoints, Softmax, Validation, arow_state, softmax_state
-from codekin.progress import listening
+from codekin.learners import AROW, CheckpointError, Checkpoints, Softmax, Validation
+from codekin.learners import arow as arow_module
+from codekin.learners import softmax as softmax_module
+from codekin.progress import subscribe
 from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 6, 20
@@ -27,7 +29,7 @@ def samples():
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch):
     """Two or three reports in each pass."""
-    for module in (arow_state, softmax_state):
+    for module in (arow_module, softmax_module):
         monkeypatch.setattr(module, "UPDATES_AT_ONCE", 25 * 8 * CODING_MATRIX.shape[1])
 
 
@@ -69,7 +71,7 @@ def test_interrupted_again_and_again_softmax_ends_the_same(samples, tmp_path, sc
     interruptions = Interruptions(period)
     for _ in range(50):
         try:
-            with listening(interruptions):
+            with subscribe(interruptions):
                 resumed = learner.fit(Samples(X, class_index), Code(codebook, assignment), rng=1, **watched)
             break
         except KeyboardInterrupt:
@@ -108,7 +110,7 @@ def test_interrupted_again_and_again_a_training_ends_the_same(samples, tmp_path,
         n_runs += 1
         assert n_runs < 50
         try:
-            with listening(interruptions):
+            with subscribe(interruptions):
                 resumed = learner.fit(
                     Samples(X, class_index),
                     Code.of(CODING_MATRIX),
@@ -129,7 +131,7 @@ def test_interrupted_again_and_again_a_training_ends_the_same(samples, tmp_path,
 def begun(samples, folder, n_epochs=3, **options):
     """Leave a checkpoint in the folder."""
     try:
-        with listening(Interruptions(4)):
+        with subscribe(Interruptions(4)):
             AROW(n_epochs=n_epochs, **options).fit(
                 Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=Checkpoints(folder)
             )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from codekin.coding import Code
+from codekin.code import Code
 from codekin.learners import AROW, Validation, compact
 from codekin.learners.compact import (
     PRECISIONS,

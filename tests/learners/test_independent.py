@@ -9,9 +9,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from codekin.coding import Code
+from codekin.code import Code
 from codekin.learners import IndependentBits
-from codekin.learners.independent import LOG_ODDS_LIMIT, ConstantBit, EstimatorBits
+from codekin.learners.estimators import LOG_ODDS_LIMIT
+from codekin.learners.independent import ConstantBit, EstimatorBits
 from codekin.samples import Samples
 
 MATRIX = np.array([[1, 1, 0], [-1, 1, 1], [-1, -1, -1]], dtype=np.int8)

@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from tests.reference import softmax as reference
 
+from codekin.code import Assignment, Code
 from codekin.codebooks import dense_random, one_vs_rest, sparse_random, trellis_codebook
-from codekin.coding import Assignment, Code
 from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder
-from codekin.learners import AROW, IndependentBits, Learner, Softmax, Validation, softmax_state
+from codekin.learners import AROW, IndependentBits, Learner, Softmax, Validation, online
 from codekin.learners import softmax as softmax_module
 from codekin.samples import Samples
 
@@ -123,8 +123,8 @@ def test_log_probabilities_sum_to_one_over_all_classes(n_classes, width, seed):
 def test_a_trellis_learns_the_same_as_its_codewords_one_by_one(samples, monkeypatch):
     codebook = CODEBOOKS["trellis"]
     by_paths = fitted(Softmax(n_epochs=2), samples, codebook)
-    monkeypatch.setattr(softmax_state, "BITS_PER_DAMPING", 1000)
-    codewords = softmax_state.dense_codewords(codebook.matrix.astype(np.float32))
+    monkeypatch.setattr(softmax_module, "BITS_PER_DAMPING", 1000)
+    codewords = softmax_module.dense_codewords(codebook.matrix.astype(np.float32))
     monkeypatch.setattr(softmax_module, "class_paths", lambda _: codewords)
     by_codewords = fitted(Softmax(n_epochs=2), samples, codebook)
     np.testing.assert_allclose(by_paths.weights, by_codewords.weights, rtol=0.02, atol=2e-3)
@@ -141,7 +141,7 @@ def test_a_trellis_is_learned_without_a_matrix_of_its_codewords(samples):
 def test_the_number_of_threads_and_of_steps_at_once_change_nothing(samples, codebook, monkeypatch):
     validation = Validation(samples[0], lambda margins: float(margins.mean()))
     one = fitted(Softmax(n_threads=1), samples, codebook, validation=validation)
-    monkeypatch.setattr(softmax_state, "UPDATES_AT_ONCE", 1)
+    monkeypatch.setattr(softmax_module, "UPDATES_AT_ONCE", 1)
     many = fitted(Softmax(n_threads=3), samples, codebook, validation=validation)
     np.testing.assert_array_equal(one.weights, many.weights)
 
@@ -242,7 +242,7 @@ def test_too_little_memory_is_refused_with_the_arithmetic(samples, codebook, mon
     n_bits = codebook.n_bits
     with pytest.raises(MemoryError, match=rf"30 features x {n_bits} bits x 8 bytes.*100 B are allowed by max_memory"):
         fitted(Softmax(max_memory=100), samples, codebook)
-    monkeypatch.setattr(softmax_module, "available_memory", lambda: 2000)
+    monkeypatch.setattr(online, "available_memory", lambda: 2000)
     with pytest.raises(MemoryError, match=r"2\.0 KiB are available"):
         fitted(Softmax(), samples, codebook)
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codekin._system import stored_rows
+from codekin._system import rows as stored_rows
+from codekin.code import Assignment, Code
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Code
-from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
+from codekin.data import SparseData, cached_data, make_sparse_topics, write_data
 from codekin.decoding import ShortestPathDecoder
 from codekin.learners import AROW, Checkpoints, Softmax
-from codekin.learners.streamed_rows import training_rows
+from codekin.learners.training_rows import training_rows
 from codekin.samples import Samples
 
 N_CLASSES = 32

@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from codekin.code import Assignment, Code, Codebook
 from codekin.codebooks import dense_random
-from codekin.coding import Assignment, Code, Codebook
 from codekin.learners import IndependentBits
-from codekin.learners.calibration import calibrate_bits
+from codekin.learners.calibration import calibrate_bits, column_weights
+from codekin.learners.estimators import LEAST_PROBABILITY, declared_limit
 from codekin.learners.independent import ConstantBit
-from codekin.learners.symbols import LEAST_PROBABILITY, column_weights, declared_limit
 from codekin.samples import Samples
 
 

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from codekin._system.threads import on_threads
-from codekin.codebooks.label_tree import label_tree
-from codekin.coding import Assignment, Code
+from codekin._system.parallel import on_threads
+from codekin.code import Assignment, Code
+from codekin.codebooks.graphs import label_tree
 from codekin.learners import Checkpoints, Softmax, tree_softmax
-from codekin.learners.tree_memory import NodeMemory, bytes_in_training
-from codekin.learners.tree_samples import NodeRoom, TreeSamples
+from codekin.learners.tree_samples import NodeMemory, TreeSamples, Workspace, bytes_in_training
 from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 40, 100
@@ -38,19 +37,19 @@ def own(samples, code):
 def test_no_node_takes_more_than_its_bytes_in_training(own):
     for node in range(own.tree.n_nodes):
         memory = NodeMemory(None)
-        with memory.room_for(own, node) as room:
-            _, features = own.rows(*own.span(node), room)
-            room.state(len(features), own.n_children(node), 1.0)
+        with memory.workspace_for(own, node) as workspace:
+            _, features = own.rows(*own.span(node), workspace)
+            workspace.state(len(features), own.n_children(node), 1.0)
             start, stop = own.span(node)
             positions = 8 * (stop - start + 1)  # a number for each sample, which is not counted
-            assert room.nbytes - positions <= bytes_in_training(own, node)
+            assert workspace.nbytes - positions <= bytes_in_training(own, node)
 
 
 def test_the_features_of_a_node_are_counted_only_if_it_matters(own):
     for node in range(own.tree.n_nodes):
         start, stop = own.span(node)
         n_entries, n_children = own.n_entries(start, stop), own.n_children(node)
-        n_features = len(np.unique(own.rows(start, stop, NodeRoom(own.n_features))[1]))
+        n_features = len(np.unique(own.rows(start, stop, Workspace(own.n_features))[1]))
         exactly = n_features * (8 * n_children + 24) + 8 * n_entries
         at_most = min(n_entries, N_FEATURES) * (8 * n_children + 24) + 8 * n_entries
         assert bytes_in_training(own, node) == bytes_in_training(own, node, at_most - 1) == exactly
@@ -64,7 +63,7 @@ def test_threads_wait_until_there_is_room(own, n_at_once):
     met = Barrier(n_at_once, timeout=30)
 
     def learn(number):
-        with memory.room_for(own, 0):
+        with memory.workspace_for(own, 0):
             with lock:
                 busy.append(number)
                 most.append(len(busy))
@@ -76,16 +75,16 @@ def test_threads_wait_until_there_is_room(own, n_at_once):
     assert max(most) == n_at_once
 
 
-def test_a_room_that_is_larger_than_necessary_is_given_back_if_memory_is_short(own):
+def test_a_workspace_that_is_larger_than_necessary_is_given_back_if_memory_is_short(own):
     small = min(range(own.tree.n_nodes), key=lambda node: bytes_in_training(own, node))
     memory = NodeMemory(bytes_in_training(own, 0))
-    with memory.room_for(own, 0) as room:
-        own.rows(*own.span(0), room)
-        room.state(N_FEATURES, 4, 1.0)
-        assert room.nbytes > bytes_in_training(own, small)
+    with memory.workspace_for(own, 0) as workspace:
+        own.rows(*own.span(0), workspace)
+        workspace.state(N_FEATURES, 4, 1.0)
+        assert workspace.nbytes > bytes_in_training(own, small)
     memory.keep(bytes_in_training(own, 0) - bytes_in_training(own, small))
-    with memory.room_for(own, small) as again:
-        assert again is room
+    with memory.workspace_for(own, small) as again:
+        assert again is workspace
         assert again.nbytes == 0
 
 
@@ -93,11 +92,11 @@ def test_what_nodes_keep_is_counted_while_others_are_learned(own):
     needed = bytes_in_training(own, 0)
     memory = NodeMemory(needed + 10)
     memory.keep(10)
-    with memory.room_for(own, 0):
+    with memory.workspace_for(own, 0):
         pass
     memory.keep(1)
     sentence = r"^The nodes of the tree learned so far need 11 B [^\n]+, but [^\n]+ allowed by max_memory\. [^\n]+\.$"
-    with pytest.raises(MemoryError, match=sentence), memory.room_for(own, 0):
+    with pytest.raises(MemoryError, match=sentence), memory.workspace_for(own, 0):
         pass
     with pytest.raises(MemoryError, match="learned so far need"):
         memory.keep(needed)

@@ -8,17 +8,16 @@ from scipy import sparse
 
 from codekin._system.checkpoints import CheckpointError
 from codekin._system.memory import in_units
-from codekin._system.workers import with_workers
-from codekin.codebooks.label_tree import label_tree
-from codekin.coding import Assignment, Code
-from codekin.datasets import SparseData, cached_data, write_data
+from codekin._system.parallel import with_workers
+from codekin.code import Assignment, Code
+from codekin.codebooks.graphs import label_tree
+from codekin.data import SparseData, cached_data, write_data
 from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_softmax
 from codekin.learners.tree_bits import TreeBits
-from codekin.learners.tree_memory import affordable_threads
-from codekin.learners.tree_samples import TreeSamples
+from codekin.learners.tree_samples import TreeSamples, affordable_threads
 from codekin.learners.tree_softmax import LEAST_WEIGHT
-from codekin.model import Member
-from codekin.progress import listening
+from codekin.model import FittedCode
+from codekin.progress import subscribe
 from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 60, 150
@@ -48,7 +47,7 @@ def is_same(a, b):
 
 
 def accuracy(bits, code, samples):
-    return (Member.of(code, bits, "logistic").decoder.decode(bits.margins(samples.X)) == samples.class_index).mean()
+    return (FittedCode.of(code, bits, "logistic").decoder.decode(bits.margins(samples.X)) == samples.class_index).mean()
 
 
 def test_it_learns_to_tell_classes_apart(samples, code):
@@ -151,7 +150,7 @@ def test_fewer_nodes_are_learned_at_once_if_memory_is_short(samples, code):
 
 def test_margins_as_an_array_are_those_that_a_search_sees(samples, code):
     bits = Softmax().fit(samples, code, rng=0)
-    member = Member.of(code, bits, "logistic")
+    member = FittedCode.of(code, bits, "logistic")
     lazy = bits.margins(samples.X[:50])
     classes, losses = member.decoder.top_k(lazy, 3)
     expected, expected_losses = member.decoder.top_k(np.asarray(lazy), 3)
@@ -176,7 +175,7 @@ def test_an_unknown_precision_is_refused(samples, code):
 
 def test_pruning_drops_what_validation_can_spare(samples, code):
     bits = Softmax().fit(samples, code, rng=0)
-    decoder = Member.of(code, bits, "logistic").decoder
+    decoder = FittedCode.of(code, bits, "logistic").decoder
     validation = Validation(samples.X, lambda margins: float((decoder.decode(margins) == samples.class_index).mean()))
     pruned = bits.pruned(validation, max_loss=0.02)
     assert len(pruned.weights) < len(bits.weights)
@@ -243,7 +242,7 @@ def test_an_interrupted_training_ends_as_if_undisturbed(samples, stored, code, t
         if len(heard) == 8:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), listening(interrupt):
+    with pytest.raises(KeyboardInterrupt), subscribe(interrupt):
         learner.fit(given, code, rng=0, checkpoints=checkpoints)
     assert checkpoints.exists
     learned = []

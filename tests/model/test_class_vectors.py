@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from codekin.model.class_vectors import ClassVectors, centroid_vectors, features_of_gaps
+from codekin.fitting.learned_vectors import centroid_vectors
+from codekin.model.class_vectors import ClassVectors, features_of_gaps
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 12), st.sampled_from([1e-6, 1.0, 1e6]))

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.calibration import expected_calibration_error
 
-from codekin.coding import Codebook
+from codekin.code import Codebook
 from codekin.decoding import LOSSES, MinimumLossDecoder
-from codekin.model.measuring import confidence_error
+from codekin.measures import confidence_error
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "exponential", "logistic", "squared", "hamming"])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from codekin import ECOCClassifier, Predictor, SubclassClassifier, TrellisClassifier, load_model, save_model
+from codekin import ECOCClassifier, ExtremeClassifier, Predictor, SubclassClassifier, load_model, save_model
 from codekin.cli.main import main
-from codekin.datasets import TextVectorizer
+from codekin.data import TextVectorizer
+from codekin.deploy.predictor import BatchPredictor
 from codekin.model.prior import ClassPrior
-from codekin.predicting.together import Together
 from codekin.samples import Samples
 
 TEXTS = ["a cat purrs", "a dog barks", "the cow moos", "my cat", "our dog", "no cow", "one cat", "this cat", "that dog"]
@@ -18,11 +18,11 @@ LABELS = np.array(["cat", "dog", "cow", "cat", "dog", "cow", "cat", "cat", "dog"
 FREQUENCIES = {"cat": 4 / 9, "dog": 3 / 9, "cow": 2 / 9}
 UNKNOWN = ["", "zebra", " \t", "giraffes!"]
 CLASSIFIERS = {
-    "tree": TrellisClassifier(code="tree", rerank=None, random_state=0),
-    "re-ranked tree": TrellisClassifier(code="tree", rerank="centroid", random_state=0),
-    "two trees": TrellisClassifier(code="tree", width=2, n_members=2, rerank="centroid", random_state=0),
-    "trellis": TrellisClassifier(code="trellis", width=2, rerank=None, random_state=0),
-    "re-ranked trellis": TrellisClassifier(code="trellis", width=2, rerank="centroid", random_state=0),
+    "tree": ExtremeClassifier(code="tree", rerank=None, random_state=0),
+    "re-ranked tree": ExtremeClassifier(code="tree", rerank="centroid", random_state=0),
+    "two trees": ExtremeClassifier(code="tree", width=2, n_codes=2, rerank="centroid", random_state=0),
+    "trellis": ExtremeClassifier(code="trellis", width=2, rerank=None, random_state=0),
+    "re-ranked trellis": ExtremeClassifier(code="trellis", width=2, rerank="centroid", random_state=0),
     "coding matrix": ECOCClassifier("arow", n_bits=3, random_state=0),
     "learned decoder": ECOCClassifier(n_bits=3, decoding="learned", random_state=0),
     "logistic regression": ECOCClassifier(n_bits=3, decoding="loss", random_state=0),
@@ -69,7 +69,8 @@ def test_other_answers_stay_as_they_are(classifier, vectorizer):
 
 
 def test_predictors_and_servers_agree(classifier, vectorizer):
-    predictor, together = Predictor(classifier, vectorizer=vectorizer), Together(classifier, vectorizer=vectorizer)
+    predictor = Predictor(classifier, vectorizer=vectorizer)
+    many = BatchPredictor(classifier, vectorizer=vectorizer)
     X = vectorizer.transform([*UNKNOWN, *TEXTS])
     for k in (1, 3):
         labels, losses = classifier.top_k(X, k)
@@ -82,10 +83,10 @@ def test_predictors_and_servers_agree(classifier, vectorizer):
             own_labels, own_probabilities = predictor.top_k_proba(text, k)
             assert own_labels == of_probabilities[i].tolist()
             np.testing.assert_allclose(own_probabilities, probabilities[i], rtol=1e-6)
-        rows = [together.row(text) for text in [*UNKNOWN, *TEXTS]]
+        rows = [many.row(text) for text in [*UNKNOWN, *TEXTS]]
         for some in (rows, rows[:1]):
-            assert together.best(some, k, has_probabilities=False)[0] == labels[: len(some)].tolist()
-    assert together.known_words(rows) == [0] * 4 + [len(text.split()) for text in TEXTS]
+            assert many.best(some, k, has_probabilities=False)[0] == labels[: len(some)].tolist()
+    assert many.known_words(rows) == [0] * 4 + [len(text.split()) for text in TEXTS]
 
 
 def test_the_frequencies_are_saved_with_the_model(classifier, vectorizer, tmp_path):
@@ -172,11 +173,11 @@ def test_known_words_are_asked_of_texts_only(tmp_path, capsys):
     assert "--min-known 1 needs a model of texts. Got one of features in" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("choices", [{}, {"ngram_range": (2, 2)}, {"analyzer": "char_wb"}, {"method": "hashing"}])
+@pytest.mark.parametrize("choices", [{}, {"word_ngrams": (2, 2)}, {"features": "characters"}, {"hashing": True}])
 def test_a_text_has_known_words_if_and_only_if_it_has_features(choices):
     fitted = TextVectorizer(**choices).fit(TEXTS)
     texts = [*TEXTS, *UNKNOWN]
-    counted = Together(TrellisClassifier(random_state=0).fit(fitted.transform(TEXTS), LABELS), vectorizer=fitted)
+    counted = BatchPredictor(ExtremeClassifier(random_state=0).fit(fitted.transform(TEXTS), LABELS), vectorizer=fitted)
     known = counted.known_words([counted.row(text) for text in texts])
     assert [n > 0 for n in known] == (np.diff(fitted.transform(texts).indptr) > 0).tolist()
     if not choices:

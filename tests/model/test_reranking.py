@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codekin.model.reranking import Reranking, best_weight
+from codekin.fitting.trial import best_weight
+from codekin.model.reranking import Reranking
 
 
 def accuracy(losses, scores, is_true, weight):

@@ -3,7 +3,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from codekin.pages import (
+from codekin.pages.html import (
     Beside,
     Cell,
     Column,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codekin.pages import Cell, Column, Page, Section, Table, page_html
+from codekin.pages.html import Cell, Column, Page, Section, Table, page_html
 from tests.browser import seen_by
 
 

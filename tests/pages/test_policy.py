@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import codekin
-from codekin import TrellisClassifier
-from codekin.datasets import TextVectorizer
-from codekin.export import export_page
-from codekin.pages import Page, Paragraph, Section, page_html
+from codekin import ExtremeClassifier
+from codekin.data import TextVectorizer
+from codekin.deploy.export import export_page
+from codekin.pages.html import Page, Paragraph, Section, page_html
 from tests.browser import seen_by
 
 HOSTILE = "</script><script>parent.hacked = 1</script><img src=x onerror='parent.hacked = 2'>"
@@ -34,14 +34,14 @@ def _report(_):
     return page_html(Page(HOSTILE, HOSTILE, [Section(HOSTILE, [Paragraph(HOSTILE)])]))
 
 
-WRITERS = {"export/page.html": _exported, "explore/explorer.html": _explorer, "pages/page.html": _report}
+WRITERS = {"deploy/export/page.html": _exported, "deploy/explore/explorer.html": _explorer, "pages/page.html": _report}
 """For each file with the beginning of a page, how such a page is written."""
 
 
 def _fitted():
     texts = ["a cat purrs", "a dog barks", "a cow moos", "the cat", "the dog", f"the cow {HOSTILE}"]
     fitted = TextVectorizer().fit(texts)
-    classifier = TrellisClassifier(width=2, rerank=None, random_state=0).fit(fitted.transform(texts), LABELS)
+    classifier = ExtremeClassifier(width=2, rerank=None, random_state=0).fit(fitted.transform(texts), LABELS)
     return classifier, fitted, texts
 
 

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 
 from codekin import ECOCClassifier
-from codekin.coding.geometry import codeword_distances
+from codekin.code.geometry import codeword_distances
 from codekin.plots.assignments import assignment_views, draw_coding_matrices, draw_distances, similarity_order
 from codekin_studies.distributions import draw_class_distances
 from tests.plots.looks import assert_no_text_lies_on_another, share_of_bit_colours

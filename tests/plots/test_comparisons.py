@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from codekin.plots.comparisons import Mean, PolicyComparison, draw_policy_comparison
+from codekin.plots.fit_displays import Mean, PolicyComparison, draw_policy_comparison
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from matplotlib import colors
 from matplotlib.figure import Figure
 
 from codekin.plots import CodingMatrixDisplay
-from codekin.plots.dark import IN_THE_DARK, PAPER, darken
-from codekin.plots.style import INK, PALETTE, RULE, figure_style, new_panel, save_figure
+from codekin.plots.style import IN_THE_DARK, INK, PALETTE, PAPER, RULE, darken, figure_style, new_panel, save_figure
 
 
 def luminance(colour):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from codekin.plots.assignments import assignment_views
-from codekin.plots.idea import HEADINGS, draw_idea
+from codekin.plots.assignments import HEADINGS, assignment_views, draw_idea
 from tests.plots.looks import assert_no_text_lies_on_another, share_of_bit_colours
 
 CODEWORDS = np.where((np.arange(8)[:, None] >> np.arange(3)) & 1, 1, -1).astype(np.int8)

@@ -1,7 +1,6 @@
 import pytest
 
-from codekin.plots.style import new_figure
-from codekin.plots.ticks import SMALLEST, fitting_step, name_rows, number_columns, shortened
+from codekin.plots.style import SMALLEST, fitting_step, name_rows, new_figure, number_columns, shortened
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 7, 34, 100, 999, 12_582])

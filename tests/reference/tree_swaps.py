@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from codekin.coding.geometry import codeword_distances
+from codekin.code.geometry import codeword_distances
 from tests.reference.qap import SplitMix
 
 

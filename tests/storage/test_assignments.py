@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from codekin.assignments import assign
+from codekin.code import Codebook
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Codebook
 from codekin.storage import load_assignment, save_assignment
 
 LABELS = ["cat", "dog", "cow"]
@@ -44,7 +44,7 @@ def saved_description(tmp_path):
     [
         ({"format": "another"}, "'format' must be 'codekin-assignment'"),
         ({"format_version": 99}, "version 99; version 1 can be read"),
-        ({"codeword_of_class": {"cat": 0, "dog": 1, "cow": 77}}, "codeword 77 is not among the 4"),
+        ({"codeword_of_class": {"cat": 0, "dog": 1, "cow": 77}}, "Codeword 77 is not among the 4"),
         ({"codeword_of_class": {"cat": 0, "dog": 0}}, "does not hold an assignment"),
         ({"codebook": {}}, "missing or misplaced"),
         ({"codebook": 3}, "does not hold an assignment"),

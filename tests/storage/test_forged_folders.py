@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from codekin._system.arrays import read_arrays, write_arrays
 from codekin._system.files import json_checksum, sha256
 from codekin.cli.main import main
-from codekin.datasets import TextVectorizer
-from codekin.datasets.caching import CacheError, cached_data, open_cache
-from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.data import TextVectorizer
+from codekin.data.caching import CacheError, cached_data, open_cache
+from codekin.estimators import ECOCClassifier, ExtremeClassifier
 from codekin.storage import ModelFolderError, ModelInput, load_assignment, load_model, save_model
 
 X = sparse.random(36, 12, density=0.4, rng=np.random.default_rng(0), format="csr", dtype=np.float32)
@@ -21,17 +21,17 @@ Y = np.arange(36) % 6
 
 
 def made(name):
-    options = {"rerank": None, "n_members": 1, "random_state": 0}
+    options = {"rerank": None, "n_codes": 1, "random_state": 0}
     if name == "ranked":
-        return TrellisClassifier(2, **{**options, "rerank": "centroid", "candidates": "index"}).fit(X, Y)
+        return ExtremeClassifier(2, **{**options, "rerank": "centroid", "candidates": "index"}).fit(X, Y)
     if name == "plain":
-        return TrellisClassifier(2, **options).fit(X, Y)
+        return ExtremeClassifier(2, **options).fit(X, Y)
     if name == "learners":
         return ECOCClassifier(LogisticRegression(), calibrate="holdout", random_state=0).fit(X.toarray(), Y)
     if name == "tree":
-        return TrellisClassifier(2, code="tree", **options).fit(X, np.arange(36) % 18)
+        return ExtremeClassifier(2, code="tree", **options).fit(X, np.arange(36) % 18)
     precision = "float32" if name == "sparse" else "int8"
-    return TrellisClassifier(2, prune=0.9, precision=precision, **options).fit(X, Y, validation=(X, Y))
+    return ExtremeClassifier(2, prune=0.9, precision=precision, **options).fit(X, Y, validation=(X, Y))
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_a_trellis_far_beyond_its_classes_is_refused_at_once(trellis, folder_of)
 
 def test_spare_codewords_beyond_what_can_be_loaded_are_refused_before_training():
     with pytest.raises(ValueError, match="may have 100,000 codewords. Got 10,000,006"):
-        TrellisClassifier(2, rerank=None, n_members=1, n_spare=10**7).fit(X, Y)
+        ExtremeClassifier(2, rerank=None, n_codes=1, n_reserved=10**7).fit(X, Y)
 
 
 def test_an_assignment_of_a_trellis_far_beyond_its_classes_is_refused(tmp_path):
@@ -162,7 +162,7 @@ def test_an_assignment_of_a_trellis_far_beyond_its_classes_is_refused(tmp_path):
         ("ranked", "ranking.index.n_entries", 0, "index needs class vectors and at least one entry of each"),
         ("ranked", "ranking.vectors.n_features", 10**12, "weights for 12, 1000000000000 features"),
         ("plain", "classifier.report.bit_losses", [1.0], "the report is not of 6 classes"),
-        ("plain", "classifier.report.n_members", "x", "'n_members' of the report must be of type int"),
+        ("plain", "classifier.report.n_codes", "x", "'n_codes' of the report must be of type int"),
         ("plain", "classifier.report.min_distance", {}, "'min_distance' of the report must be of type float"),
         ("plain", "classifier.report.trials", [{"recipe": {}}], "missing or misplaced"),
         ("plain", "classifier.params.width", [2], "the parameter 'width' must be a name or a number"),
@@ -237,15 +237,22 @@ def test_arrays_lie_one_after_the_other_in_their_file(change, folder_of):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"n_features": 10**12, "method": "hashing"}, "does not fit together"),
-        ({"ngram_range": [1, 10**9]}, "1 <= from <= to <= 100"),
-        ({"min_df": "x"}, "'min_df' parameter of TextVectorizer must be an integer"),
+        ({"n_columns": 10**12}, "does not fit together"),
+        ({"n_terms": [10**12]}, "does not fit together"),
+        ({"n_terms": [-1]}, "does not fit together"),
+        ({"n_terms": ["x"]}, "is not the state of a text vectorizer"),
+        ({"blocks": []}, "does not fit together"),
+        ({"blocks": [{"kind": "words", "ngrams": [1, 10**9]}]}, "1 <= from <= to <= 100"),
+        ({"blocks": [{"kind": "words", "ngrams": [1, 2], "min_df": "x"}]}, "needs a 'min_df' of at least 1"),
+        ({"blocks": [{"kind": "lines", "ngrams": [1, 2]}]}, "is of words, characters or prefixes. Got 'lines'"),
+        ({"version": 4}, "is not the state of a text vectorizer"),
+        ({"unknown": 1}, "is not the state of a text vectorizer"),
     ],
 )
 def test_forged_settings_of_a_vectorizer_are_refused(settings, reason, tmp_path):
     texts = ["a cat purrs", "a dog barks", "the cat", "the dog"]
     vectorizer = TextVectorizer().fit(texts)
-    model = TrellisClassifier(2, rerank=None, random_state=0).fit(vectorizer.transform(texts), [0, 1, 0, 1])
+    model = ExtremeClassifier(2, rerank=None, random_state=0).fit(vectorizer.transform(texts), [0, 1, 0, 1])
     folder = save_model(model, tmp_path / "model", model_input=ModelInput(vectorizer))
     description = description_of(folder)
     description["input"]["vectorizer"].update(settings)
@@ -254,7 +261,7 @@ def test_forged_settings_of_a_vectorizer_are_refused(settings, reason, tmp_path)
 
 
 def test_words_that_overlap_are_refused():
-    fitted = TextVectorizer(ngram_range=(1, 1)).fit(["cat dog cow"])
+    fitted = TextVectorizer("words", word_ngrams=(1, 1)).fit(["cat dog cow"])
     settings, arrays = fitted.to_state()
     for numbers in ([9, 3, 9], [2**64 - 3, 6, 5], [3, 2, 2]):
         with pytest.raises(ValueError, match="the numbers of letters .* must (be from 0 to|add up to) 8"):
@@ -267,7 +274,7 @@ def test_words_that_overlap_are_refused():
 
 def test_gaps_that_lead_beyond_the_features_are_refused(tmp_path):
     rows = sparse.csr_array((np.ones(40), (np.arange(40) % 8, np.arange(40) * 2_000)), shape=(8, 80_000))
-    model = TrellisClassifier(2, rerank="centroid", precision="int8", random_state=0).fit(rows, np.arange(8) % 4)
+    model = ExtremeClassifier(2, rerank="centroid", precision="int8", random_state=0).fit(rows, np.arange(8) % 4)
     folder = save_model(model, tmp_path / "model")
 
     def lead_beyond(arrays):
@@ -279,13 +286,13 @@ def test_gaps_that_lead_beyond_the_features_are_refused(tmp_path):
 
 def test_a_vectorizer_of_another_number_of_features_is_refused(tmp_path):
     texts = ["a cat purrs", "a dog barks"]
-    vectorizer = TextVectorizer(method="hashing", n_features=16).fit(texts)
-    model = TrellisClassifier(2, rerank=None, random_state=0).fit(vectorizer.transform(texts * 2), [0, 1, 0, 1])
+    vectorizer = TextVectorizer(hashing=True, n_features=16).fit(texts)
+    model = ExtremeClassifier(2, rerank=None, random_state=0).fit(vectorizer.transform(texts * 2), [0, 1, 0, 1])
     folder = save_model(model, tmp_path / "model", model_input=ModelInput(vectorizer))
     description = description_of(folder)
-    description["input"]["vectorizer"]["n_features"] = 2**40
+    description["input"]["vectorizer"]["n_columns"] = 2**30
     sign(folder, description)
-    assert "texts have 1099511627776 features, the model 16" in refused(folder)
+    assert "texts have 1073741824 features, the model 16" in refused(folder)
 
 
 def test_a_learner_that_cannot_predict_is_answered_by_a_sentence(models, tmp_path, capsys):

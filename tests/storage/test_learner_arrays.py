@@ -17,8 +17,8 @@ from tests.storage.test_forged_folders import description_of, refused, sign, wit
 from codekin._system.arrays import read_arrays, write_arrays
 from codekin.estimators import ECOCClassifier
 from codekin.learners.independent import EstimatorBits
+from codekin.states.learners import NOT_STORED, STORED, _class_of
 from codekin.storage import ModelFolderError, load_model, save_model
-from codekin.storage.learner_arrays import NOT_STORED, STORED, _class_of
 
 METHODS = ("predict", "decision_function", "predict_proba", "apply")
 QUICK = {"max_iter": 50, "n_estimators": 3, "cv": 2, "Cs": 2, "alphas": 5}

@@ -22,7 +22,8 @@ from codekin._system.files import json_checksum, sha256
 from codekin.cli.main import COMMANDS, main
 from codekin.estimators import ECOCClassifier
 from codekin.learners import LEARNERS
-from codekin.storage import ModelFolderError, files, load_input, load_model, save_model
+from codekin.storage import ModelFolderError, load_input, load_model, save_model
+from codekin.storage import folder as files
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(40, 4)), np.arange(40) % 4
@@ -114,10 +115,10 @@ def test_forged_learners_are_refused_unread_in_folders_of_every_version(
 
 
 def test_a_server_refuses_learners_without_trust(folder):
-    serving = pytest.importorskip("codekin.serving")
+    serving = pytest.importorskip("codekin.deploy.serve")
     with pytest.raises(ModelFolderError, match=REFUSED):
         serving.application(folder)
-    assert serving.application(folder, trusted=True).together.n_classes == 4
+    assert serving.application(folder, trusted=True).predictor.n_classes == 4
 
 
 def test_learners_are_loaded_by_all_who_give_their_word(folder, model):

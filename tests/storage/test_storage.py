@@ -32,12 +32,12 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor
 
 from codekin._system.files import json_checksum
-from codekin.codebooks.targets import random_projection
-from codekin.coding import Assignment, Code
-from codekin.datasets import TextVectorizer
-from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.code import Assignment, Code
+from codekin.codebooks.designs.spectral import random_projection
+from codekin.data import TextVectorizer
+from codekin.estimators import ECOCClassifier, ExtremeClassifier, TrellisClassifier
 from codekin.learners import AROW, Softmax
-from codekin.model import Member, Model
+from codekin.model import FittedCode, Model
 from codekin.storage import ModelFolderError, ModelInput, load_input, load_model, save_model
 
 
@@ -148,7 +148,7 @@ def test_a_folder_whose_codewords_are_not_of_the_kind_it_says_is_refused(
 def test_real_codewords_with_the_classifiers_of_another_model_are_refused(digits, tmp_path):
     signs = ECOCClassifier(RidgeClassifier(), codebook="dense_random", n_bits=5, decoding="loss", random_state=0)
     real = Code(random_projection(10, 5, rng=0), Assignment.identity(10))
-    forged = Member.of(real, signs.fit(*digits).model_.bits, "squared")
+    forged = FittedCode.of(real, signs.fit(*digits).model_.bits, "squared")
     with pytest.raises(ModelFolderError, match="real codewords need regressors"):
         load_model(save_model(Model((forged,)), tmp_path / "model"))
 
@@ -173,7 +173,7 @@ def test_labels_come_back_as_they_were(labels, digits, tmp_path):
 )
 def test_a_round_trip_of_a_trellis_is_exact(learner, digits, tmp_path):
     X, y = digits
-    classifier = TrellisClassifier(3, estimator=learner, random_state=0)
+    classifier = ExtremeClassifier(3, estimator=learner, random_state=0)
     classifier.fit(X[:150], y[:150], validation=(X[150:], y[150:]))
     again = load_model(save_model(classifier, tmp_path / "model"))
     np.testing.assert_array_equal(again.bit_margins(X), classifier.bit_margins(X))
@@ -194,7 +194,7 @@ def test_a_round_trip_of_narrow_weights_is_exact_and_small(precision, prune, dig
     X, y = digits
     sizes = {}
     for kept in ("float32", precision):
-        classifier = TrellisClassifier(3, precision=kept, prune=prune, random_state=0)
+        classifier = ExtremeClassifier(3, precision=kept, prune=prune, random_state=0)
         classifier.fit(X[:150], y[:150], validation=(X[150:], y[150:]))
         again = load_model(save_model(classifier, tmp_path / kept))
         np.testing.assert_array_equal(again.bit_margins(X), classifier.bit_margins(X))
@@ -206,10 +206,12 @@ def test_a_round_trip_of_narrow_weights_is_exact_and_small(precision, prune, dig
 
 def test_folders_of_the_first_version_are_read(digits, tmp_path):
     X, y = digits
-    classifier = TrellisClassifier(3, estimator=AROW(r=2), random_state=0).fit(X, y)
+    classifier = ExtremeClassifier(3, estimator=AROW(r=2), random_state=0).fit(X, y)
     folder = save_model(classifier, tmp_path / "model")
     description = json.loads((folder / "model.json").read_text())
     description["format_version"] = 1
+    description["classifier"]["kind"] = "TrellisClassifier"  # its name at the time
+    del description["classifier"]["report"]["n_codes"]
     del description["classifier"]["learner"], description["classifier"]["is_learner_given"]
     del description["classifier"]["params"]["precision"]
     description["classifier"]["arow"] = {"r": 2}
@@ -227,7 +229,7 @@ def test_a_vectorizer_and_a_class_tree_travel_with_the_model(tmp_path):
     vectorizer = TextVectorizer().fit(texts)
     X, y = vectorizer.transform(texts), ["fruit", "fruit", "weather", "weather", "traffic", "traffic"]
     edges = [("all", "nature"), ("all", "traffic"), ("nature", "fruit"), ("nature", "weather")]
-    classifier = TrellisClassifier(taxonomy=edges, random_state=0).fit(X, y)
+    classifier = ExtremeClassifier(taxonomy=edges, random_state=0).fit(X, y)
     folder = save_model(classifier, tmp_path / "model", model_input=ModelInput(vectorizer, {"index_base": 1}))
     again = load_input(folder)
     assert again.encoding == {"index_base": 1}
@@ -239,7 +241,7 @@ def test_a_vectorizer_and_a_class_tree_travel_with_the_model(tmp_path):
 
 def test_a_pruned_model_is_smaller_and_comes_back_exactly(digits, tmp_path):
     X, y = digits
-    model = TrellisClassifier(3, random_state=0).fit(X, y).model_
+    model = ExtremeClassifier(3, random_state=0).fit(X, y).model_
     pruned = Model((replace(model.first, bits=model.bits.sparse(0.05)),))
     again = load_model(save_model(pruned, tmp_path / "model"))
     np.testing.assert_array_equal(again.margins(X), pruned.margins(X))
@@ -258,10 +260,19 @@ def test_a_loaded_classifier_can_be_fitted_again(saved, digits):
     assert again.score(X, y) > 0.5
 
 
+@pytest.mark.parametrize("kind", [ECOCClassifier, ExtremeClassifier, TrellisClassifier])
+def test_every_classifier_comes_back_as_what_it_was(kind, digits, tmp_path):
+    X, y = digits
+    classifier = kind(random_state=0).fit(X, y)
+    again = load_model(save_model(classifier, tmp_path / "model"))
+    assert type(again) is kind
+    np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
+
+
 def test_arrays_are_memory_mapped(saved):
     matrix = load_model(saved).codebook_.matrix
     assert matrix is not None
-    from codekin.storage.files import read_arrays
+    from codekin._system.arrays import read_arrays
 
     arrays = read_arrays(saved / "arrays.safetensors")
     assert all(isinstance(array.base, np.memmap) or isinstance(array, np.memmap) for array in arrays.values())
@@ -383,10 +394,10 @@ def test_a_loss_given_as_a_function_cannot_be_saved(digits, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("options", [{"rerank": "learned"}, {"n_members": 3}, {"rerank": "centroid", "n_members": 2}])
+@pytest.mark.parametrize("options", [{"rerank": "learned"}, {"n_codes": 3}, {"rerank": "centroid", "n_codes": 2}])
 def test_codes_and_their_reranking_come_back_to_the_last_bit(options, digits, tmp_path):
     X, y = digits
-    classifier = TrellisClassifier(random_state=0, **options).fit(X, y)
+    classifier = ExtremeClassifier(random_state=0, **options).fit(X, y)
     again = load_model(save_model(classifier, tmp_path / "model"))
     np.testing.assert_array_equal(again.decision_function(X), classifier.decision_function(X))
     np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
@@ -398,8 +409,19 @@ def test_codes_and_their_reranking_come_back_to_the_last_bit(options, digits, tm
     np.testing.assert_array_equal(bare.predict(X), classifier.model_.predict(X))
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_model_alone_keeps_its_probabilities(is_weighted, digits, tmp_path):
+    X, y = digits
+    options = {"codebook": "one_vs_one", "weighted_decoding": is_weighted, "decoding": "loss"}
+    model = ECOCClassifier(LinearSVC(), **options, random_state=0).fit(X, y).model_.with_temperature(1.7)
+    again = load_model(save_model(model, tmp_path / "model"))
+    np.testing.assert_array_equal(again.proba(X), model.proba(X))
+    assert not np.allclose(replace(model, probability_decoder=None).proba(X), model.proba(X))
+    assert not np.allclose(model.with_temperature(1.0).proba(X), model.proba(X))
+
+
 def test_a_ranking_with_a_missing_part_is_named(digits, tmp_path):
-    folder = save_model(TrellisClassifier(rerank="centroid", random_state=0).fit(*digits), tmp_path / "model")
+    folder = save_model(ExtremeClassifier(rerank="centroid", random_state=0).fit(*digits), tmp_path / "model")
     from codekin._system.files import json_checksum
 
     description = json.loads((folder / "model.json").read_text())

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from tests.crossed import make_crossed_blobs
 from tests.storage.test_forged_folders import description_of, refused, sign, with_arrays
 
-from codekin import ECOCClassifier, SubclassClassifier, TrellisClassifier, load_model, save_model
+from codekin import ECOCClassifier, ExtremeClassifier, SubclassClassifier, load_model, save_model
 from codekin.storage import stored_bytes
 
 LABELS = {
@@ -18,7 +18,7 @@ WRAPPED = {
     "one_vs_rest": ECOCClassifier(codebook="one_vs_rest", decoding="loss", random_state=0),
     "dense": ECOCClassifier(RidgeClassifier(), codebook="dense_random", decoding="loss", random_state=0),
     "softmax": ECOCClassifier("softmax", random_state=0),
-    "trellis": TrellisClassifier(3, random_state=0),
+    "trellis": ExtremeClassifier(3, random_state=0),
 }
 
 
@@ -91,7 +91,7 @@ def test_a_folder_of_the_version_before_is_read(tmp_path):
 @pytest.mark.parametrize("wrapped", [LogisticRegression(), SubclassClassifier(ECOCClassifier(random_state=0))])
 def test_around_other_classifiers_it_cannot_be_saved(wrapped, tmp_path):
     classifier = SubclassClassifier(wrapped).fit(*crossed())
-    with pytest.raises(TypeError, match="if its estimator is an ECOCClassifier or a TrellisClassifier. Got one with"):
+    with pytest.raises(TypeError, match="if its estimator is an ECOCClassifier or an ExtremeClassifier. Got one with"):
         save_model(classifier, tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tests.blobs import make_blobs_with_tree
 
-from codekin.datasets import DATASETS
-from codekin.datasets.registry import DatasetEntry
+from codekin.data import DATASETS
+from codekin.data.registry import DatasetEntry
 
 STUDY = """
 kind = "exhaustive"

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from codekin.assignments.exhaustive import nth_assignment
+from codekin.assignments.exact import nth_assignment
+from codekin.code import Codebook
 from codekin.codebooks import dense_random, one_vs_rest
-from codekin.coding import Codebook
 from codekin_studies import load_study, run_study, write_report
 from codekin_studies.decoding import Outputs, spans_of_assignments, sweep_task, train_task
 from codekin_studies.engine.workspace import Workspace

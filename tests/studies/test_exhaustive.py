@@ -6,9 +6,9 @@ import pytest
 from tests.reference.sweep import margins_of
 
 from codekin.assignments import class_codeword_score
-from codekin.assignments.exhaustive import nth_assignment
+from codekin.assignments.exact import nth_assignment
+from codekin.code import Assignment
 from codekin.codebooks import CODEBOOKS
-from codekin.coding import Assignment
 from codekin.decoding import MinimumLossDecoder
 from codekin_studies import load_study, paper_studies, run_study, study_status, write_report
 from codekin_studies.configuration import data_among

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import leaves_list, linkage
 
+from codekin.code import Code
+from codekin.code.trellis import TrellisGraph
 from codekin.codebooks import one_vs_rest
-from codekin.coding import Code
-from codekin.coding.trellis import TrellisGraph
-from codekin.datasets import DATASETS, Split
-from codekin.datasets.registry import DatasetEntry
-from codekin.datasets.synthetic import make_sparse_topics
-from codekin.estimators import TrellisClassifier
+from codekin.data import DATASETS, Split
+from codekin.data.embedded import make_sparse_topics
+from codekin.data.registry import DatasetEntry
+from codekin.estimators import ExtremeClassifier
 from codekin.learners import AROW, Validation
 from codekin.samples import Samples
 from codekin_studies import load_study, run_study, write_report
@@ -181,7 +181,7 @@ def test_classes_without_training_samples_have_paths_and_come_last_in_learned_tr
         order = learned_tree(data, clustering).class_order()
         assert sorted(order.tolist()) == list(range(30))
         assert set(order[-2:].tolist()) == {4, 17}
-    classifier = TrellisClassifier(
+    classifier = ExtremeClassifier(
         2, assignment=np.arange(30), estimator=AROW(n_epochs=1), loss="exponential", rerank=None
     )
     classifier.fit(data.X, encoded_labels(data))

@@ -5,8 +5,8 @@ from tests.reference.scores import squared_score_moments
 
 from codekin.classes import DenseDistances
 from codekin.codebooks import CODEBOOKS
-from codekin.datasets import DATASETS
-from codekin.datasets.registry import DatasetEntry
+from codekin.data import DATASETS
+from codekin.data.registry import DatasetEntry
 from codekin_studies import load_study, run_study, write_report
 from codekin_studies.engine.workspace import Workspace
 from codekin_studies.intermediate import compare_task, random_scores

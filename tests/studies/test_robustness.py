@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codekin.assignments.exhaustive import nth_assignment
-from codekin.datasets import DATASETS, Dataset, Split
-from codekin.datasets.registry import DatasetEntry
+from codekin.assignments.exact import nth_assignment
+from codekin.data import DATASETS, Dataset, Split
+from codekin.data.registry import DatasetEntry
 from codekin.decoding import MinimumLossDecoder
 from codekin_studies import load_study, run_study, write_report
 from codekin_studies.engine.workspace import Workspace

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from codekin._system.workers import with_workers
-from codekin.progress import listening
+from codekin._system.parallel import with_workers
+from codekin.progress import subscribe
 from codekin_studies.engine.runner import run_stages, unfinished
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
 
@@ -128,7 +128,7 @@ def test_a_task_whose_array_was_changed_is_done_again(tmp_path, stages):
 
 def test_progress_is_told_by_weight(tmp_path, stages):
     told = []
-    with listening(told.append):
+    with subscribe(told.append):
         run_stages(stages, {"double": double}, Workspace(tmp_path), n_jobs=1)
     assert [(at.detail, at.done, at.total) for at in told if at.total is not None] == [
         ("0 of 3 tasks", 0, 6),
@@ -175,7 +175,7 @@ def test_workers_that_return_lists_do_all_tasks_and_have_them_written_down_in_ro
         if progress.total is not None:
             n_done.append(len(workspace.journal.records))
 
-    with parallel_config(backend="multiprocessing", n_jobs=2), listening(listen):
+    with parallel_config(backend="multiprocessing", n_jobs=2), subscribe(listen):
         n_run = run_stages([Stage("squares", tasks)], {"square": squared}, workspace)
     assert n_run == 19
     assert n_done == list(range(20))

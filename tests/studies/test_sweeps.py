@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.reference import sweep as reference
 
-from codekin.assignments.exhaustive import nth_assignment
+from codekin.assignments.exact import nth_assignment
+from codekin.code import Codebook
 from codekin.codebooks import CODEBOOKS
-from codekin.coding import Codebook
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin_studies.splits.sweeps import (

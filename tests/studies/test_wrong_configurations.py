@@ -2,15 +2,15 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import ROOT
 
 from codekin.cli.main import main
-from codekin.datasets import DATASETS
-from codekin.datasets.registry import DatasetEntry
-from codekin.datasets.synthetic import make_sparse_topics
+from codekin.data import DATASETS
+from codekin.data.embedded import make_sparse_topics
+from codekin.data.registry import DatasetEntry
 from codekin_studies import load_study, paper_studies
 from codekin_studies.engine.schema import Entries, Keys, line_of
 from codekin_studies.engine.workspace import Workspace
@@ -433,10 +433,9 @@ def keys_of(check):
 
 
 @pytest.mark.parametrize("kind", STUDY_KINDS)
-def test_the_guide_names_every_key(kind):
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text(encoding="utf-8")
-    section = text[text.index("## A study of your own") :]
-    words = set(re.findall(r"\w+", section))
+def test_the_reference_names_every_key(kind):
+    text = (ROOT / "docs" / "reference" / "study-files.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", text))
     assert set(keys_of(STUDY_KINDS[kind].schema)) <= words
 
 

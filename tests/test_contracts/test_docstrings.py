@@ -69,12 +69,20 @@ def _errors(path: str, value: Any, checks: set[str]) -> Iterator[str]:
 
 def _excused(value: Any, is_member: bool = False) -> set[str]:
     if inspect.isclass(value):
-        return {"RT01"}
+        return SECTIONS if _names_its_base(value) else {"RT01"}
     if isinstance(value, property):
         return SECTIONS
     n_arguments = len(inspect.signature(value).parameters) - (is_member and inspect.isfunction(value))
     has_sections = "\n----" in inspect.cleandoc(value.__doc__ or "")
     return SECTIONS if n_arguments <= 1 and not has_sections else set()
+
+
+def _names_its_base(value: Any) -> bool:
+    """Whether a class has the parameters of its base and says so."""
+    base = value.__base__
+    if f":class:`{base.__name__}`" not in (value.__doc__ or ""):
+        return False
+    return inspect.signature(value).parameters.keys() == inspect.signature(base).parameters.keys()
 
 
 def _is_protocol(value: Any) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codekin.assignments import ASSIGNMENTS
-from codekin.class_distances import CLASS_DISTANCES
+from codekin.classes.distances import CLASS_DISTANCES
 from codekin.codebooks import CODEBOOKS
 from codekin.decoding import LOSSES
 from tests.conftest import ROOT
@@ -46,6 +46,8 @@ FILES_OF_THE_READER = {
     "test.svm.gz": SVMLIGHT,
     "huge.svm.gz": SVMLIGHT * 10,
     "reviews.csv": b'text,label\n"It purrs,\nloudly",cat\nbarks,dog\n',
+    "products.csv": b"title,description,price,brand,category\n"
+    + b"red cat bed,soft,20,Acme,pets\nhammer,steel,9,Bolt,tools\ndog leash,long,,Acme,pets\nsaw,sharp,12,,tools\n" * 3,
     "taxonomy.txt": b"root upper\nupper 0\nupper 1\nroot 2\n",
 }
 

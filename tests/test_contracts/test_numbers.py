@@ -32,7 +32,7 @@ def stated(document, sentence):
         ("README.md", "and # to # times as long on other tables"),
         ("docs/why.md", "fitting takes # to # times as long"),
         ("docs/guides/estimators.md", "on other sets # to # times"),
-        ("docs/guides/predictors.md", "It takes # to # times as long"),
+        ("docs/measurements/predictors.md", "It takes # to # times as long"),
     ],
 )
 def test_all_pages_say_the_same_about_the_time_of_fitting(document, sentence, guides):
@@ -53,12 +53,12 @@ def test_the_default_is_ahead_of_logistic_regression_where_the_pages_say_so(guid
     ends = [round(min(gains), 1), round(max(gains))]
     assert ends[0] > 0
     assert stated("README.md", "ahead on all # sets that we tried, by # to # points") == [len(rows), *ends]
-    assert stated("docs/guides/predictors.md", "more accurate on all # sets") == [len(rows)]
+    assert stated("docs/measurements/predictors.md", "more accurate on all # sets") == [len(rows)]
     letters, vowels = (
         [guides.number(rows[name][column]) for column in ("default", "native")] for name in ("letter", "vowel")
     )
     assert stated("README.md", "# against # % of the 26 letters, # against # % of the vowels") == letters + vowels
-    assert stated("docs/guides/predictors.md", "letter # and # %, vowel # and # %") == letters + vowels
+    assert stated("docs/measurements/predictors.md", "letter # and # %, vowel # and # %") == letters + vowels
 
 
 def test_the_readme_has_the_letters_of_the_guide_on_decoding(guides):
@@ -110,3 +110,17 @@ def test_what_naive_bayes_loses_in_a_code_is_the_same_on_both_pages(guides):
     row = guides.row_of("estimators", classes="100", bits="67")
     measured = [guides.number(row[column]) for column in ("no code, %", "ECOCClassifier, %")]
     assert stated("docs/why.md", "is right in # % on its own and in # % as the bits of a code") == measured
+
+
+def test_tables_of_measurements_are_made_from_the_stored_results():
+    sys.path.insert(0, str(ROOT / "tools"))
+    import measurements
+
+    sys.path.remove(str(ROOT / "tools"))
+    named = set()
+    for page in measurements.PAGES.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        assert measurements.with_results(text) == text, f"Run: python tools/measurements.py ({page.name})"
+        assert not re.search(r"^\|", measurements.PLACE.sub("", text), re.MULTILINE), f"{page.name}: a table by hand"
+        named |= set(re.findall(r"results/[\w.-]+\.csv", text))
+    assert named == {f"results/{path.name}" for path in (measurements.PAGES / "results").iterdir()}

@@ -7,16 +7,16 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from codekin.class_distances import confusion_distances
+from codekin.classes.distances import confusion_distances
+from codekin.code import Codebook
+from codekin.code.geometry import codeword_moments
 from codekin.codebooks import dense_random, nested_dichotomies, trellis_codebook
-from codekin.coding import Codebook
-from codekin.coding.geometry import codeword_moments
 from codekin.decoding import LOSSES, MinimumLossDecoder
 from codekin_studies import paper_studies
 from codekin_studies.configuration import paper_numbers
 from tests.conftest import ROOT
 
-TABLE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+TABLE = (ROOT / "docs" / "reference" / "paper.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`([^`\n]+)`", TABLE)))
 ROWS = [[cell.strip() for cell in line[1:-1].split("|")] for line in TABLE.splitlines() if line.startswith("| ")]
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 import codekin
-from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.estimators import ECOCClassifier, ExtremeClassifier
 from tests.test_contracts.public_api import (
     REFERENCE,
     SNAPSHOT,
@@ -19,8 +19,8 @@ from tests.test_contracts.public_api import (
 )
 from tests.test_contracts.test_documents import WITH_EXAMPLES, fenced, name_of
 
-MOST_NAMES = 116
-MOST_LINES = 350
+MOST_NAMES = 121  # TextClassifier, its report, an evaluation and its worst classes came last
+MOST_LINES = 395  # 18 of them repeat the members of ExtremeClassifier for TrellisClassifier, its preset and old name
 
 
 def test_the_public_api_is_as_written_down():
@@ -86,7 +86,7 @@ def test_examples_use_public_names_only():
     assert not private, "\n" + "\n".join(private)
 
 
-@pytest.mark.parametrize("classifier", [ECOCClassifier, TrellisClassifier])
+@pytest.mark.parametrize("classifier", [ECOCClassifier, ExtremeClassifier])
 def test_methods_that_classifiers_inherit_are_public_and_those_of_scikit_learn_are_theirs(classifier):
     members = public_members(classifier)
     inherited = {"predict", "predict_proba", "predict_log_proba", "top_k", "report", "add_classes"}

@@ -7,7 +7,7 @@ import sys
 import tomllib
 
 import codekin
-from codekin._system.extras import EXTRAS
+from codekin._system.messages import EXTRAS
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -52,7 +52,7 @@ def test_the_extra_of_the_docs_has_what_the_reference_imports():
     """Sphinx imports every module of the reference where only this extra is installed."""
     pages = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "api").glob("*.md")))
     modules = re.findall(r"automodule:: ([\w.]+)", pages)
-    assert "codekin.serving" in modules
+    assert "codekin.deploy.serve" in modules
     (own,) = (given for given in PROJECT["optional-dependencies"]["docs"] if given.startswith("codekin["))
     included = own.removeprefix("codekin[").removesuffix("]").split(",")
     missing = [package for extra, packages in EXTRAS.items() if extra not in included for package in packages.split()]
