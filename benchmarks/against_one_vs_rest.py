@@ -28,8 +28,8 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from codekin import ECOCClassifier
-from codekin.datasets import load_dataset
-from codekin.datasets.embedded import load_yeast
+from codekin.data import load_dataset
+from codekin.data.embedded import load_yeast
 
 MIN_SAMPLES_LEAF = 3
 

@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier
-from codekin.datasets.embedded import load_yeast
+from codekin.data.embedded import load_yeast
 
 
 def data_sets():

@@ -21,7 +21,7 @@ from numba import njit
 from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 
-from codekin.coding import Code
+from codekin.code import Code
 from codekin.kernels.arow import arow_pass
 from codekin.learners import AROW
 from codekin.learners.training_rows import TrainingRows

@@ -18,11 +18,11 @@ from scipy.optimize import quadratic_assignment
 from codekin.assignments import assign
 from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassTree
-from codekin.classes.embedding import EmbeddingDistances
 from codekin.classes.tree_distances import TreeDistances
+from codekin.classes.vectors import EmbeddingDistances
+from codekin.code import Assignment
 from codekin.codebooks import dense_random
-from codekin.coding import Assignment
-from codekin.datasets.home import data_home
+from codekin.data.stored_sets import data_home
 
 TIME_LIMIT = 0.5
 PORTFOLIO, DESCENTS, DESCENT = f"portfolio, {TIME_LIMIT} s", "descent, best of 10", "descent, one"

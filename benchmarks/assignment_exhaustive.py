@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 from codekin.assignments import assign
-from codekin.assignments.exhaustive import all_scores
+from codekin.assignments.exact import all_scores
 from codekin.codebooks import dense_random
 
 N_SAMPLED = 20_000

@@ -14,7 +14,7 @@ import numpy as np
 
 from codekin.assignments import assign, quadratic_assignment
 from codekin.codebooks import dense_random
-from codekin.datasets.home import data_home
+from codekin.data.stored_sets import data_home
 
 TIME_LIMIT = 2.0
 

@@ -15,8 +15,8 @@ from codekin.assignments import assign
 from codekin.assignments.scores import AssignmentProblem
 from codekin.classes.tree_distances import TreeDistances
 from codekin.codebooks import trellis_codebook
-from codekin.datasets import read_taxonomy
-from codekin.datasets.home import data_home
+from codekin.data import read_taxonomy
+from codekin.data.stored_sets import data_home
 
 CASES = [("wordnet_hypernym", 12_582, 0.2, 20.0, 1.15), ("debian_dirs100k", 102_673, 1.0, 110.0, 1.0)]
 

@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from codekin import TrellisClassifier
-from codekin.datasets import TextVectorizer, load_dataset
-from codekin.export import export_page
+from codekin import ExtremeClassifier
+from codekin.data import TextVectorizer, load_dataset
+from codekin.deploy.export import export_page
 
 K, TIE, MOST_BYTES = 5, 1e-9, 1_000_000
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=100000"]
@@ -59,7 +59,7 @@ def answers(page, texts, browser, home, answer=EXPORTED):
 
 def compare(name, texts, y, others, browser, home, vectorizer=None):
     fitted = (vectorizer or TextVectorizer()).fit(texts)
-    classifier = TrellisClassifier(random_state=0).fit(fitted.transform(texts), y)
+    classifier = ExtremeClassifier(random_state=0).fit(fitted.transform(texts), y)
     page = export_page(classifier, Path(home) / name, vectorizer=fitted, title=name)
     explored = classifier.explore(vectorizer=fitted).save(Path(home) / name / "explorer.html")
     is_same = True
@@ -92,9 +92,9 @@ def shown(label, what):
 
 def page_of_features(data, words, home):
     """The page of a model whose texts we don't have, with other words."""
-    fitted = TextVectorizer(max_features=data.train.X.shape[1]).fit(words)
+    fitted = TextVectorizer("words", max_features=data.train.X.shape[1]).fit(words)
     labels = np.array(data.class_names)[data.train.y]
-    classifier = TrellisClassifier(random_state=0).fit(data.train.X, labels)
+    classifier = ExtremeClassifier(random_state=0).fit(data.train.X, labels)
     page = export_page(classifier, Path(home) / data.name, vectorizer=fitted, title=data.name)
     correct = (classifier.predict(data.test.X) == np.array(data.class_names)[data.test.y]).mean()
     print(f"{data.name}: {said_of(classifier, page)}, {100 * correct:.1f} % right", flush=True)
@@ -127,7 +127,7 @@ def main():
         else:
             data = load_dataset("clinc150", arguments.data)
             texts = words_of(data.train), data.train.y, words_of(data.test)
-            single = TextVectorizer(ngram_range=(1, 1))
+            single = TextVectorizer("words", word_ngrams=(1, 1))
             n_bytes, is_same = compare("clinc150-stand-in", *texts, arguments.browser, home, single)
             is_met = is_met and is_same
             n_bytes = max(n_bytes, page_of_features(data, icd.train.texts, home))

@@ -63,14 +63,14 @@ def splits_of(name, home):
     """Training, validation and test samples, and the class tree."""
     if name == "place_names":
         return made_up_names()
-    from codekin.datasets import load_dataset
+    from codekin.data import load_dataset
 
     data = load_dataset(name, home)
     return [(data.splits[part].X, data.splits[part].y) for part in ("train", "validation", "test")], data.class_tree
 
 
 def measure(task):
-    from codekin import TrellisClassifier
+    from codekin import ExtremeClassifier
     from codekin.storage import save_model
 
     (train, validation, test), tree = splits_of(task["data"], task["home"])
@@ -82,10 +82,10 @@ def measure(task):
     settings = dict(task["settings"])
     without_budget = {name: value for name, value in settings.items() if not name.startswith("max_")}
     for own in (without_budget, {"width": 3, "rerank": None, "prune": 0.001}):
-        TrellisClassifier(random_state=0, **own).fit(train[0][few], y, validation=(train[0][few], y))
+        ExtremeClassifier(random_state=0, **own).fit(train[0][few], y, validation=(train[0][few], y))
     del few, classes, y
     begin = cpu_seconds()
-    classifier = TrellisClassifier(taxonomy=tree, random_state=task["seed"], **settings)
+    classifier = ExtremeClassifier(taxonomy=tree, random_state=task["seed"], **settings)
     classifier.fit(*train, validation=validation)
     seconds = cpu_seconds() - begin
     with tempfile.TemporaryDirectory() as folder:

@@ -5,8 +5,8 @@
 Each row is one ``codekin train --max-model-bytes``, with the validation samples of the set if it has some, and one
 ``codekin evaluate`` on the test samples. The bytes are those of all files in the model's folder:
 vectorizer, labels and all. A budget is met if the folder is within it; "smallest recipe does not fit" is the answer of
-a command that ended with that sentence. yeast, mnist and cifar100 are written by ``codekin data export`` first; the
-vectors in minilm are in no form that the command line reads. debian_dirs100k takes minutes per row. The last table
+a command that ended with that sentence. yeast, mnist and cifar100 are written by ``codekin data export`` first, the
+vectors in minilm as svmlight files with numbers as labels. debian_dirs100k takes minutes per row. The last table
 says where a smaller budget kept a model that a trial of a larger one, with the same seed, beats within the smaller
 budget by more than two standard errors on the validation samples.
 """
@@ -21,16 +21,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.datasets import dump_svmlight_file
 
 from codekin.cli.main import EXIT_INTERRUPTED, EXIT_TERMINATED
 from codekin.cli.main import main as command_line
-from codekin.datasets import read_data
-from codekin.datasets.home import data_home
+from codekin.data import read_data
+from codekin.data.stored_sets import data_home
 
 SVMLIGHT = ("clinc150", "icd10cm_small", "icd10cm_category", "wordnet_hypernym", "debian_dirs100k")
 EXPORTED = ("yeast", "mnist", "cifar100")
 SETS = ("yeast", "clinc150", "icd10cm_small", "icd10cm_category", "tldr_commands", "mnist", "cifar100")
-SETS += ("wordnet_hypernym", "debian_dirs100k")
+SETS += ("minilm/tldr_commands", "minilm/icd10cm_category", "wordnet_hypernym", "debian_dirs100k")
 NOT_POSSIBLE = "There is no model within"
 
 
@@ -57,11 +58,23 @@ def splits_of(name, home, workplace):
         end = "svm.gz" if name in SVMLIGHT else "tsv.gz"
         return [home / name / f"{part}.{end}" for part in ("train", "val", "test")]
     folder = workplace / name
-    if not folder.exists():
+    if name.startswith("minilm/") and not folder.exists():
+        write_vectors(home / f"{name}.npz", folder)
+    elif not folder.exists():
         done = codekin("data", "export", name, folder, "--data-home", home, "--quiet")
         if done.returncode:
             raise SystemExit(done.stderr)
     return [next(iter(folder.glob(f"{part}*")), None) for part in ("train", "val", "test")]
+
+
+def write_vectors(archive, folder):
+    """Write dense vectors as svmlight files."""
+    folder.mkdir(parents=True)
+    with np.load(archive) as arrays:
+        every = np.unique(np.concatenate([arrays[f"y_{part}"] for part in ("train", "val", "test")]))
+        for part in ("train", "val", "test"):
+            y = np.searchsorted(every, arrays[f"y_{part}"])
+            dump_svmlight_file(arrays[f"X_{part}"].astype(np.float32), y, str(folder / f"{part}.svm"), zero_based=False)
 
 
 def measure(files, budget, seed, workplace):

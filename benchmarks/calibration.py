@@ -21,8 +21,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier
-from codekin.datasets.embedded import load_yeast
-from codekin.model.measuring import confidence_error
+from codekin.data.embedded import load_yeast
+from codekin.measures import confidence_error
 
 LEARNERS = {
     "linear SVM": LinearSVC(),

@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from codekin import TrellisClassifier, save_model
-from codekin._system.folders import bytes_in
-from codekin._system.sparse_rows import SparseRows
-from codekin._system.threads import limited_threads
-from codekin.datasets import load_dataset
+from codekin import ExtremeClassifier, save_model
+from codekin._system.files import bytes_in
+from codekin._system.parallel import limited_threads
+from codekin._system.rows import SparseRows
+from codekin.data import load_dataset
 from codekin.kernels.class_index import _keep_largest
-from codekin.model.class_index import ClassIndex, index_entries
+from codekin.model.class_vectors import ClassIndex, index_entries
 from codekin.model.reranking import CANDIDATE_SOURCES
 
 SETS = ("clinc150", "icd10cm_category", "wordnet_hypernym")
@@ -49,7 +49,7 @@ def best_seconds(work):
 
 def fitted(data, width, source, seed):
     """One fit, and its accuracy in percent, size, prediction time and training time."""
-    classifier = TrellisClassifier(
+    classifier = ExtremeClassifier(
         width,
         code="trellis",
         taxonomy=data.class_tree,

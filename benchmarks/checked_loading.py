@@ -12,12 +12,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from codekin._system.files import sha256
-from codekin._system.folders import bytes_in
+from codekin._system.files import bytes_in, sha256
+from codekin.code import Assignment, Code
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Code
 from codekin.learners.linear import LinearBits
-from codekin.model import Member, Model
+from codekin.model import FittedCode, Model
 from codekin.storage import load_model, save_model
 
 N_CLASSES = 1000
@@ -41,7 +40,7 @@ def main() -> None:
         bits = LinearBits(weights, np.zeros(codebook.n_bits, dtype=np.float32))
         with TemporaryDirectory() as home:
             folder = save_model(
-                Model((Member.of(Code(codebook, assignment), bits, "hinge"),)),
+                Model((FittedCode.of(Code(codebook, assignment), bits, "hinge"),)),
                 Path(home) / "model",
             )
             whole = seconds(lambda folder=folder: load_model(folder))

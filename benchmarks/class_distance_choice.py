@@ -23,10 +23,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier
 from codekin.assignments import assign
-from codekin.class_distances import learnability_distances, learned_confusion_distances, mean_distances
+from codekin.classes.distances import learnability_distances, learned_confusion_distances, mean_distances
 from codekin.codebooks import dense_random
-from codekin.datasets import load_dataset
-from codekin.datasets.embedded import load_yeast
+from codekin.data import load_dataset
+from codekin.data.embedded import load_yeast
 
 DISTANCES = {
     "means": mean_distances,

@@ -19,7 +19,7 @@ import numpy as np
 
 from codekin.classes import ClassTree
 from codekin.classes.tree_distances import TreeDistances
-from codekin.coding.geometry import codeword_distances
+from codekin.code.geometry import codeword_distances
 
 CASES = [("wordnet_hypernym", 12_582, 25_610, 58, 0.2), ("debian_dirs100k", 102_673, 245_709, 72, 1.0)]
 """Name, classes, nodes, bits, and the claimed seconds."""

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from codekin._system.threads import limited_threads
+from codekin._system.parallel import limited_threads
 from codekin.kernels.reranking import score_classes
 from codekin.model.class_vectors import ClassVectors
 

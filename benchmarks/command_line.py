@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from codekin.datasets.home import data_home
+from codekin.data.stored_sets import data_home
 
 LIMITS = {"wordnet_hypernym": (60, 1.0), "debian_dirs100k": (300, 3.0)}
 """Seconds and GB."""

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from codekin import TrellisClassifier
-from codekin._system.folders import bytes_in
-from codekin._system.threads import limited_threads
-from codekin.datasets import load_dataset
+from codekin import ExtremeClassifier
+from codekin._system.files import bytes_in
+from codekin._system.parallel import limited_threads
+from codekin.data import load_dataset
 from codekin.learners import Validation
 from codekin.learners.compact import PRECISIONS, compacted
 from codekin.storage import save_model
@@ -51,7 +51,7 @@ def forms(classifier, data):
 def measured(classifier, bits, data, home):
     """Bytes on disk, test accuracy in percent, microseconds per sample for the margins."""
     before = classifier.model_
-    classifier.model_ = replace(before, bits=bits)
+    classifier.model_ = replace(before, members=(replace(before.members[0], bits=bits),))
     n_bytes = bytes_in(save_model(classifier, Path(home) / "model"))
     accuracy = 100 * classifier.score(data.test.X, data.test.y)
     classifier.model_ = before
@@ -68,7 +68,7 @@ def results(data, width, seeds):
     """The measurements of each form, averaged over the seeds."""
     rows = {}
     for seed in range(seeds):
-        classifier = TrellisClassifier(
+        classifier = ExtremeClassifier(
             width, taxonomy=data.class_tree, assignment="preserving", rerank=None, random_state=seed
         )
         classifier.fit(data.X, data.y, validation=(data.validation.X, data.validation.y))

@@ -72,7 +72,7 @@ class Contender:
 
 
 class Trellis(Contender):
-    """codekin with any settings of ``TrellisClassifier``."""
+    """codekin with any settings of ``ExtremeClassifier``."""
 
     def __init__(self, data, folder, seed, *, has_tree=True, **settings):
         super().__init__(data, folder, seed)
@@ -86,9 +86,9 @@ class Trellis(Contender):
         classifier.predict(sparse.vstack([data.X_test] * 3, format="csr"))
 
     def classifier(self, tree=None):
-        from codekin import TrellisClassifier
+        from codekin import ExtremeClassifier
 
-        return TrellisClassifier(taxonomy=tree, random_state=self.seed, **self.settings)
+        return ExtremeClassifier(taxonomy=tree, random_state=self.seed, **self.settings)
 
     def fit(self):
         from codekin.storage import save_model
@@ -128,8 +128,8 @@ class OneVsRest(Contender):
         self.bits(data.X[few], data.y[few], 3).margins(sparse.vstack([data.X_test] * 3, format="csr"))
 
     def bits(self, X, class_index, n_epochs, validation=None):
+        from codekin.code import Assignment, Code
         from codekin.codebooks import one_vs_rest
-        from codekin.coding import Assignment, Code
         from codekin.learners import AROW, Softmax
         from codekin.samples import Samples
 
@@ -385,11 +385,11 @@ OURS = {
     "ours, width 10, pruned": partial(Trellis, width=10, prune=0.001, **RECIPE),
     "ours, width 10, pruned, not re-ranked": partial(Trellis, width=10, prune=0.001, **RECIPE | {"rerank": None}),
     "ours, width 20, pruned": partial(Trellis, width=20, prune=0.001, **RECIPE),
-    "ours, 2 x width 5": partial(Trellis, width=5, n_members=2, **RECIPE),
-    "ours, tree": partial(Trellis, code="tree", n_members=1, rerank=None),
-    "ours, tree, re-ranked": partial(Trellis, code="tree", n_members=1, **RECIPE),
-    "ours, 2 trees": partial(Trellis, code="tree", n_members=2, rerank=None),
-    "ours, 2 trees, re-ranked": partial(Trellis, code="tree", n_members=2, **RECIPE),
+    "ours, 2 x width 5": partial(Trellis, width=5, n_codes=2, **RECIPE),
+    "ours, tree": partial(Trellis, code="tree", n_codes=1, rerank=None),
+    "ours, tree, re-ranked": partial(Trellis, code="tree", n_codes=1, **RECIPE),
+    "ours, 2 trees": partial(Trellis, code="tree", n_codes=2, rerank=None),
+    "ours, 2 trees, re-ranked": partial(Trellis, code="tree", n_codes=2, **RECIPE),
 }
 PEERS = {
     "nearest centroid": NearestCentroid,

@@ -72,7 +72,7 @@ def hashed(numbers, salt):
 def samples_of(task):
     """Training, validation and test samples, and the class tree of a real set."""
     if "data" in task:
-        from codekin.datasets import load_dataset
+        from codekin.data import load_dataset
 
         data = load_dataset(task["data"], task["home"])
         return [(data.splits[part].X, data.splits[part].y) for part in ("train", "validation", "test")], data.class_tree
@@ -84,18 +84,18 @@ def samples_of(task):
 
 
 def measure(task):
-    from codekin import TrellisClassifier
+    from codekin import ExtremeClassifier
     from codekin.storage import save_model
 
     settings = RECIPES[task["recipe"]]
     few = made_up_texts(300, 6)
     for own in (settings, {"code": "tree"}):  # kernels are compiled once per installation
-        TrellisClassifier(random_state=0, **own).fit(*few, validation=few).predict(few[0])
+        ExtremeClassifier(random_state=0, **own).fit(*few, validation=few).predict(few[0])
     reset_peak()
     before = peak_bytes()
     (train, validation, test), tree = samples_of(task)
     begin = cpu_seconds()
-    classifier = TrellisClassifier(taxonomy=tree, random_state=0, **settings).fit(*train, validation=validation)
+    classifier = ExtremeClassifier(taxonomy=tree, random_state=0, **settings).fit(*train, validation=validation)
     seconds, peak = cpu_seconds() - begin, peak_bytes() - before
     with tempfile.TemporaryDirectory() as folder:
         save_model(classifier, Path(folder) / "model")

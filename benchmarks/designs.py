@@ -23,13 +23,13 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Ridge
 
-from codekin import SubclassClassifier, TrellisClassifier
+from codekin import ExtremeClassifier, SubclassClassifier
 from codekin.assignments import assign
-from codekin.class_distances import learnability_distances, mean_distances
-from codekin.class_distances.learnability import class_moments
-from codekin.classes.trials import ColumnTrials
+from codekin.classes.distances import learnability_distances, mean_distances
+from codekin.classes.learnability import class_moments
+from codekin.classes.samples import ColumnTrials
 from codekin.codebooks import CODEBOOKS, dense_random
-from codekin.datasets import load_dataset
+from codekin.data import load_dataset
 from codekin.samples import stratified_folds
 from codekin_studies.splits.dichotomies import load_problem, n_splits, split_signs
 from codekin_studies.splits.svm import fit_svms
@@ -304,7 +304,7 @@ def paths(name, data_home, n_seeds):
     for assignment in ("random", "online", "preserving", "learnability"):
         options = {"code": "trellis", "rerank": None, "estimator": "arow", "precision": "float32", "prune": None}
         accuracies = [
-            TrellisClassifier(2, assignment=assignment, random_state=seed, **options)
+            ExtremeClassifier(2, assignment=assignment, random_state=seed, **options)
             .fit(data.X, data.y)
             .score(data.test.X, data.test.y)
             for seed in range(1 if assignment == "preserving" else n_seeds)

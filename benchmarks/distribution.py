@@ -21,9 +21,9 @@ import numpy as np
 from arow import update_rows
 from joblib import Parallel, delayed
 
+from codekin.code import Code
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Code
-from codekin.datasets import load_dataset
+from codekin.data import load_dataset
 from codekin.learners import AROW
 from codekin.samples import Samples
 

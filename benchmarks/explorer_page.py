@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from codekin import TrellisClassifier
-from codekin.datasets import load_dataset, make_sparse_topics
+from codekin import ExtremeClassifier
+from codekin.data import load_dataset, make_sparse_topics
 
 FLAGS = [
     "--headless",
@@ -38,7 +38,7 @@ def page_of(n_classes, **settings):
     data = make_sparse_topics(200, 2_000, n_features=2_000, rng=0)
     labels = np.array([f"class {k:06d} of many" for k in range(n_classes)])
     y = labels[data.train.y * (n_classes // 200)]
-    classifier = TrellisClassifier(rerank=None, random_state=0, assignment="random", **settings)
+    classifier = ExtremeClassifier(rerank=None, random_state=0, assignment="random", **settings)
     classifier.partial_fit(data.train.X, y, classes=labels)
     return explored(classifier, data.test.X, labels[data.test.y * (n_classes // 200)])
 
@@ -46,7 +46,7 @@ def page_of(n_classes, **settings):
 def page_of_dataset(name):
     data = load_dataset(name)
     names, start = np.array(data.class_names), time.process_time()
-    classifier = TrellisClassifier(random_state=0).fit(data.train.X, names[data.train.y])
+    classifier = ExtremeClassifier(random_state=0).fit(data.train.X, names[data.train.y])
     print(f"  trained in {time.process_time() - start:.0f} s of processor time", flush=True)
     return explored(classifier, data.test.X[:2_000], names[data.test.y[:2_000]])
 

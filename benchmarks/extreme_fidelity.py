@@ -15,7 +15,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from codekin.datasets import DATASETS
+from codekin.data import DATASETS
 from codekin_studies import load_study, run_study
 from codekin_studies.engine.workspace import Workspace
 from codekin_studies.extreme.results import collect

@@ -69,7 +69,7 @@ def parsed():
 
 def main():
     arguments = parsed()
-    from codekin.datasets import load_dataset
+    from codekin.data import load_dataset
 
     all_versions, all_failed = set(), []
     for name in arguments.sets:

@@ -24,11 +24,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import scale
 
 from codekin import ECOCClassifier
-from codekin.datasets import load_dataset
-from codekin.fitting import fit, order_choice
+from codekin.data import load_dataset
+from codekin.fitting import orders, plan
 
 N_FEATURES = 50
-STAGES = {"codebook": (fit, "choose_codebook"), "assignment": (order_choice, "choose_assignment")}
+STAGES = {"codebook": (plan, "choose_codebook"), "assignment": (orders, "_found")}
 
 
 def made_classes(n_classes, n_samples, rng):

@@ -18,16 +18,16 @@ SETS = ("icd10cm_category", "wordnet_hypernym", "debian_dirs100k")
 
 
 def measure(task):
-    from codekin import TrellisClassifier
+    from codekin import ExtremeClassifier
     from codekin.cli.train import MOST_MEASURED
-    from codekin.model import temperature
+    from codekin.fitting import corrections
 
     (train, validation, _), tree = splits_of(task["data"], task["home"])
     few = np.flatnonzero(train[1] < 300)[:3000]
     y = np.unique(train[1][few], return_inverse=True)[1]
-    classifier = TrellisClassifier(random_state=0).fit(train[0][few], y, validation=(train[0][few], y))
+    classifier = ExtremeClassifier(random_state=0).fit(train[0][few], y, validation=(train[0][few], y))
     classifier.report(train[0][few], y)
-    within, measures = [], temperature._measures
+    within, measures = [], corrections._measures
 
     def timed(*given):
         begin = cpu_seconds()
@@ -35,9 +35,9 @@ def measure(task):
         within.append(cpu_seconds() - begin)
         return found
 
-    temperature._measures = timed
+    corrections._measures = timed
     begin = cpu_seconds()
-    classifier = TrellisClassifier(taxonomy=tree, random_state=0).fit(*train, validation=validation)
+    classifier = ExtremeClassifier(taxonomy=tree, random_state=0).fit(*train, validation=validation)
     seconds = cpu_seconds() - begin
     rows = np.arange(0, len(train[1]), -(-len(train[1]) // MOST_MEASURED))
     begin = cpu_seconds()

@@ -57,7 +57,7 @@ def read_journal(path):
 
 
 def run(arguments, journal):
-    from codekin.datasets import load_dataset
+    from codekin.data import load_dataset
 
     done = {(entry["data"], entry["contender"], entry["seed"]) for entry in read_journal(journal)}
     journal.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-
 from serving import model_and_texts, request, server
 
 MOST = 1.5

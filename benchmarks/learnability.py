@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from codekin.class_distances import learnability_distances, learned_confusion_distances, mean_distances
+from codekin.classes.distances import learnability_distances, learned_confusion_distances, mean_distances
 from codekin.codebooks import dense_random
 
 

@@ -17,13 +17,14 @@ import json
 import sys
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
-from codekin import TrellisClassifier
+from codekin import ExtremeClassifier
 from codekin.codebooks import trellis_codebook
-from codekin.datasets import load_dataset
-from codekin.estimators import trellis as trellis_module
+from codekin.data import load_dataset
+from codekin.fitting.orders import FINDERS
 from codekin.learners import AROW
 
 SETS = ("icd10cm_category", "clinc150", "wordnet_hypernym", "debian_dirs100k")
@@ -59,15 +60,15 @@ class Journal:
 def fitted(data, width, order, seed):
     """Test accuracy in percent of one fit, and the CPU seconds of its assignment."""
     seconds = []
-    choose = trellis_module.choose_assignment
+    choose = FINDERS["trellis"]
 
-    def timed(*arguments):
+    def timed(*arguments, **options):
         begin = time.process_time()
-        chosen = choose(*arguments)
+        chosen = choose(*arguments, **options)
         seconds.append(time.process_time() - begin)
         return chosen
 
-    classifier = TrellisClassifier(
+    classifier = ExtremeClassifier(
         width,
         taxonomy=None if order == "without taxonomy" else data.class_tree,
         assignment="preserving" if order == "depth-first" else "learnability",
@@ -76,11 +77,8 @@ def fitted(data, width, order, seed):
         rerank=None,
         random_state=seed,
     )
-    trellis_module.choose_assignment = timed
-    try:
+    with patch.dict(FINDERS, trellis=timed):
         classifier.fit(data.X, data.y, validation=(data.validation.X, data.validation.y))
-    finally:
-        trellis_module.choose_assignment = choose
     return 100 * classifier.score(data.test.X, data.test.y), seconds[0]
 
 

@@ -37,8 +37,8 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from threadpoolctl import threadpool_limits
 
 from codekin import ECOCClassifier
-from codekin.codebooks.sizes import fewest_bits
-from codekin.datasets import load_dataset
+from codekin.codebooks.classic import fewest_bits
+from codekin.data import load_dataset
 
 N_SYMBOLS = 10
 N_DIRECTIONS = 64

@@ -15,10 +15,10 @@ import time
 from budget_time import splits_of
 from vector_threads import SETS, loop, measured, show
 
-from codekin import TrellisClassifier
-from codekin._system.threads import limited_threads, on_threads
-from codekin.fitting import members
-from codekin.fitting.at_once import all_at_once
+from codekin import ExtremeClassifier
+from codekin._system.parallel import limited_threads, on_threads
+from codekin.fitting import codes
+from codekin.fitting.codes import in_parallel
 from codekin.learners import AROW, Softmax
 
 
@@ -30,7 +30,7 @@ def noted(seconds):
         return task(), time.thread_time() - begin
 
     def run(tasks):
-        found = all_at_once({number: lambda task=task: timed(task) for number, task in tasks.items()})
+        found = in_parallel({number: lambda task=task: timed(task) for number, task in tasks.items()})
         seconds[-1] += max(of_task for _, of_task in found.values())
         return {number: learned for number, (learned, _) in found.items()}
 
@@ -50,17 +50,17 @@ def main():
         (train, _, _), _ = splits_of(data, options.data_home)
         for width in options.widths:
             learner, weights = (AROW if width == 2 else Softmax)(n_epochs=2), {}
-            settings = {"rerank": None, "n_members": 2, "assignment": "random", "code": "trellis", "random_state": 0}
+            settings = {"rerank": None, "n_codes": 2, "assignment": "random", "code": "trellis", "random_state": 0}
 
             seconds = learning[data, width] = {1: [], 2: []}
 
             def fit(n_threads, *given, settings=settings, weights=weights, seconds=seconds):
                 train, width, learner = given
                 seconds[n_threads].append(0.0)
-                members.all_at_once = noted(seconds[n_threads])
+                codes.in_parallel = noted(seconds[n_threads])
                 with limited_threads(n_threads):
-                    model = TrellisClassifier(width, estimator=learner, **settings).fit(*train).model_
-                weights[n_threads] = [member.bits.weights.tobytes() for member in model.members]
+                    model = ExtremeClassifier(width, estimator=learner, **settings).fit(*train).model_
+                weights[n_threads] = [member.bits.weights.tobytes() for member in model.codes]
 
             given = train, width, learner
             actions = {n: lambda n=n, fit=fit, given=given: fit(n, *given) for n in (1, 2)}

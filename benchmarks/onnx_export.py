@@ -24,10 +24,10 @@ import onnxruntime
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from codekin import ECOCClassifier, TrellisClassifier
-from codekin._system.threads import limited_threads
-from codekin.datasets import read_data
-from codekin.export import export_onnx, padded_rows
+from codekin import ECOCClassifier, ExtremeClassifier
+from codekin._system.parallel import limited_threads
+from codekin.data import read_data
+from codekin.deploy.export import export_onnx, padded_rows
 
 BLOCK, K, TIE, TREE_TIE, MOST_DIFFERENT = 500, 5, 1e-7, 1e-5, 0.001
 
@@ -107,7 +107,7 @@ def main():
         X, y, X_test = text_samples(arguments.data / "icd10cm_category")
         for code in ("tree", "trellis"):
             for rerank in ("centroid", None):
-                classifier = TrellisClassifier(code=code, rerank=rerank, random_state=0).fit(X, y)
+                classifier = ExtremeClassifier(code=code, rerank=rerank, random_state=0).fit(X, y)
                 name = f"icd10cm_category, a {code}, {'re-ranked' if rerank else 'not re-ranked'}"
                 compare(name, classifier, X_test[: arguments.rows], temporary)
         with np.load(arguments.data / "mnist" / "mnist.npz") as mnist:

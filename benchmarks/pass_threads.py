@@ -22,13 +22,13 @@ import numpy as np
 from numba import njit
 from vector_threads import SETS
 
-from codekin import TrellisClassifier
+from codekin import ExtremeClassifier
+from codekin.code import Assignment, Code
 from codekin.codebooks import trellis_codebook
-from codekin.coding import Assignment, Code
-from codekin.datasets import load_dataset
+from codekin.data import load_dataset
 from codekin.kernels import softmax as kernels
 from codekin.learners import Softmax
-from codekin.learners.softmax_state import ClassPaths, SoftmaxBits, class_paths
+from codekin.learners.softmax import ClassPaths, SoftmaxBits, class_paths
 from codekin.learners.training_rows import TrainingRows
 
 N_STEPS, N_ROUNDS, COLUMNS = 10_240, 12, 16
@@ -128,7 +128,7 @@ def batches_of(size):
 def accuracy_of(data, width, size, seed):
     settings = {"taxonomy": data.class_tree, "assignment": "preserving", "rerank": None, "estimator": Softmax()}
     with batches_of(size):
-        classifier = TrellisClassifier(width, random_state=seed, **settings)
+        classifier = ExtremeClassifier(width, random_state=seed, **settings)
         classifier.fit(data.X, data.y, validation=(data.validation.X, data.validation.y))
     return 100 * classifier.score(data.test.X, data.test.y)
 

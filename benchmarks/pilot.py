@@ -31,12 +31,11 @@ def main():
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--data-home", help="the folder with one folder per data set; otherwise CODEKIN_DATA")
     options = parser.parse_args()
-    from codekin import TrellisClassifier
-    from codekin._system.threads import limited_threads
-    from codekin.datasets import load_dataset
-    from codekin.fitting import part, pilot
-    from codekin.fitting.learner_choice import tree_learner
-    from codekin.fitting.trellis_settings import tree_width
+    from codekin import ExtremeClassifier
+    from codekin._system.parallel import limited_threads
+    from codekin.data import load_dataset
+    from codekin.fitting import orders, trial
+    from codekin.fitting.defaults import tree_learner, tree_width
     from codekin.samples import Samples
 
     is_met = True
@@ -49,23 +48,23 @@ def main():
         for label, tree in ((name, data.class_tree), (f"{name}, shuffled", shuffled(data.class_tree))):
             with limited_threads(1):
                 begin = cpu_seconds()
-                TrellisClassifier(taxonomy=tree, random_state=0).fit(train.X, train.y, validation=validation)
+                ExtremeClassifier(taxonomy=tree, random_state=0).fit(train.X, train.y, validation=validation)
                 whole = cpu_seconds() - begin
                 is_right = {}
                 for policy in POLICIES:
-                    own = {"assignment": policy, "code": "tree", "rerank": None, "n_members": 1}
-                    classifier = TrellisClassifier(taxonomy=tree, random_state=0, **own).fit(train.X, train.y)
+                    own = {"assignment": policy, "code": "tree", "rerank": None, "n_codes": 1}
+                    classifier = ExtremeClassifier(taxonomy=tree, random_state=0, **own).fit(train.X, train.y)
                     is_right[policy] = classifier.predict(test.X) == test.y
                 chosen, seconds = [], []
                 for draw in range(options.draws):
-                    part.SEED = draw
+                    trial.SEED = draw
                     begin = cpu_seconds()
                     samples, width = Samples(train.X, train.y), tree_width(tree.n_classes)
                     chosen.append(
-                        pilot.better_leaves(POLICIES, samples, tree, width=width, learner=tree_learner("auto"))
+                        orders.best_of_trees(POLICIES, samples, tree, width=width, learner=tree_learner("auto"))
                     )
                     seconds.append(cpu_seconds() - begin)
-                part.SEED = 0
+                trial.SEED = 0
             gain = float(is_right["preserving"].mean() - is_right["halving"].mean())
             worse = "halving" if gain > HALF_A_POINT else "preserving" if gain < -HALF_A_POINT else None
             n_wrong, share = sum(policy == worse for policy in chosen), float(np.mean(seconds)) / whole

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from codekin import TrellisClassifier
-from codekin._system.threads import limited_threads
+from codekin import ExtremeClassifier
+from codekin._system.parallel import limited_threads
 from codekin.cli.main import main as codekin
-from codekin.datasets import ReadOptions, SparseData, iter_data, make_sparse_topics, write_data
+from codekin.data import ReadOptions, SparseData, iter_data, make_sparse_topics, write_data
 from codekin.learners import AROW
 from codekin.storage import ModelInput, save_model
 
@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     made = make_sparse_topics(arguments.classes, 20_000, n_features=50_000, words_per_sample=60, rng=0)
-    classifier = TrellisClassifier(assignment="random", estimator=AROW(n_epochs=1), rerank=None, random_state=0)
+    classifier = ExtremeClassifier(assignment="random", estimator=AROW(n_epochs=1), rerank=None, random_state=0)
     classifier.fit(made.X, made.y)
     with tempfile.TemporaryDirectory() as home, limited_threads(1):
         folder = Path(home)

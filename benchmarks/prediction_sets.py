@@ -12,8 +12,8 @@ import time
 
 import numpy as np
 
-from codekin import TrellisClassifier
-from codekin.datasets import load_dataset
+from codekin import ExtremeClassifier
+from codekin.data import load_dataset
 
 COVERAGES = (0.5, 0.7, 0.8, 0.9, 0.95)
 
@@ -27,7 +27,7 @@ def main():
     data = load_dataset(options.data, options.data_home)
     half = np.random.default_rng(0).permutation(len(data.validation.y))
     first, second = half[: len(half) // 2], half[len(half) // 2 :]
-    classifier = TrellisClassifier(random_state=options.random_state)
+    classifier = ExtremeClassifier(random_state=options.random_state)
     classifier.fit(data.train.X, data.train.y, validation=(data.validation.X[first], data.validation.y[first]))
     accuracy = classifier.score(data.test.X, data.test.y)
     print(f"{options.data}: {len(classifier.classes_):,} classes, accuracy {accuracy:.1%}", flush=True)

@@ -51,7 +51,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from codekin import ECOCClassifier
-from codekin.datasets import load_dataset
+from codekin.data import load_dataset
 from codekin.learners import IndependentBits
 
 MAX_PAIRED_CLASSES = 15

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from codekin.datasets import SparseData, iter_data, make_sparse_topics, read_data, write_data
+from codekin.data import SparseData, iter_data, make_sparse_topics, read_data, write_data
 
 ROUNDS = 5
 BAR = 1.0

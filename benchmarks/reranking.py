@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from codekin import TrellisClassifier, save_model
-from codekin._system.folders import bytes_in
-from codekin._system.threads import limited_threads
-from codekin.datasets import load_dataset
+from codekin import ExtremeClassifier, save_model
+from codekin._system.files import bytes_in
+from codekin._system.parallel import limited_threads
+from codekin.data import load_dataset
 
 SETS = ("icd10cm_category", "wordnet_hypernym", "clinc150")
 RERANKS = (None, "centroid", "learned")
@@ -51,14 +51,14 @@ class Journal:
                 file.write(json.dumps([fit, measured]) + "\n")
 
 
-def measured(data, width, rerank, n_members, options, seed):
+def measured(data, width, rerank, n_codes, options, seed):
     """One fit: its accuracy in percent, size, prediction time and training time."""
-    classifier = TrellisClassifier(
+    classifier = ExtremeClassifier(
         width,
         taxonomy=data.class_tree,
         rerank=rerank,
         candidates="code",
-        n_members=n_members,
+        n_codes=n_codes,
         random_state=seed,
         **options,
     )
@@ -69,7 +69,7 @@ def measured(data, width, rerank, n_members, options, seed):
     with tempfile.TemporaryDirectory() as home:
         megabytes = bytes_in(save_model(model, Path(home) / "model")) / 1e6
     certified = None
-    if n_members > 1:
+    if n_codes > 1:
         certified = float(model.candidates(data.test.X, 1).is_certified.mean())
     return {
         "accuracy": 100 * float(classifier.score(data.test.X, data.test.y)),
@@ -104,9 +104,9 @@ def as_line(cells):
     return "| " + " | ".join(padded) + " |"
 
 
-def table_row(name, width, n_members, rerank, rows):
+def table_row(name, width, n_codes, rerank, rows):
     means = {measure: mean_of(rows, measure) for measure in MEASURES}
-    texts = [name, width, n_members, rerank or "none"]
+    texts = [name, width, n_codes, rerank or "none"]
     forms = {"accuracy": ".2f", "megabytes": ".2f", "microseconds": ".1f", "seconds": ".1f", "n_candidates": ".0f"}
     forms["certified"] = ".3f"
     return as_line(
@@ -156,16 +156,16 @@ def main():
             continue
         for width in arguments.widths:
             results = {}
-            for n_members in arguments.members:
+            for n_codes in arguments.members:
                 for rerank in RERANKS:
                     rows = []
                     for seed in range(arguments.seeds):
-                        fit = (name, width, n_members, rerank, *options.values(), seed)
+                        fit = (name, width, n_codes, rerank, *options.values(), seed)
                         if fit not in journal.found:
-                            journal.add(fit, measured(data, width, rerank, n_members, options, seed))
+                            journal.add(fit, measured(data, width, rerank, n_codes, options, seed))
                             print(*fit, journal.found[fit], file=sys.stderr, flush=True)
                         rows.append(journal.found[fit])
-                    line, results[n_members, rerank] = table_row(name, width, n_members, rerank, rows)
+                    line, results[n_codes, rerank] = table_row(name, width, n_codes, rerank, rows)
                     print(line, flush=True)
             if 1 in arguments.members:
                 outcomes += claims(name, width, results)

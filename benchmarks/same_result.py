@@ -21,12 +21,12 @@ from pathlib import Path
 from joblib import parallel_config
 
 import codekin_studies as studies
-from codekin._system.workers import with_workers
+from codekin._system.parallel import with_workers
 from codekin.assignments import assign
 from codekin.classes.tree_distances import TreeDistances
 from codekin.codebooks import trellis_codebook
-from codekin.datasets import make_sparse_topics
-from codekin.estimators import ECOCClassifier, TrellisClassifier
+from codekin.data import make_sparse_topics
+from codekin.estimators import ECOCClassifier, ExtremeClassifier
 from codekin.learners import AROW
 from codekin.storage import save_model
 
@@ -53,7 +53,7 @@ def files_of(folder):
 
 def trellis_model(data, folder, validation=None):
     learner = AROW(n_epochs=4, average=True, fit_intercept=True)
-    classifier = TrellisClassifier(5, estimator=learner, taxonomy=data.class_tree, rerank=None, random_state=0)
+    classifier = ExtremeClassifier(5, estimator=learner, taxonomy=data.class_tree, rerank=None, random_state=0)
     classifier.set_params(assignment="preserving").fit(data.X, data.y, validation=validation)
     return files_of(save_model(classifier, folder / "model"))
 
@@ -89,7 +89,7 @@ ROWS = (trellis_model, trellis_model_with_validation, estimators_of_bits, restar
 
 def arm(folder, n_deaths):
     """In a worker: kill it after it has finished its first part, before it returns it."""
-    from codekin._system import workers
+    from codekin._system import parallel
     from codekin_studies.engine import runner
 
     def fatal(function):
@@ -105,7 +105,7 @@ def arm(folder, n_deaths):
 
         return work
 
-    workers._call, runner._perform = fatal(workers._call), fatal(runner._perform)
+    parallel._call, runner._perform = fatal(parallel._call), fatal(runner._perform)
 
 
 def columns(stack):

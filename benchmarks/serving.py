@@ -29,8 +29,8 @@ from pathlib import Path
 import numpy as np
 from single_prediction import texts_and_labels
 
-from codekin import Predictor, TrellisClassifier
-from codekin.datasets import TextVectorizer, load_dataset
+from codekin import ExtremeClassifier, Predictor
+from codekin.data import TextVectorizer, load_dataset
 from codekin.storage import ModelInput, save_model
 
 ROUNDS = 2
@@ -45,7 +45,7 @@ def model_and_texts(home, folder, is_learned):
         data = load_dataset("icd10cm")
         train, labels, texts = data.train.texts, data.train.y, data.test.texts
     vectorizer = TextVectorizer().fit(train)
-    classifier = TrellisClassifier(rerank="auto" if is_learned else "centroid", random_state=0)
+    classifier = ExtremeClassifier(rerank="auto" if is_learned else "centroid", random_state=0)
     classifier.fit(vectorizer.transform(train), labels)
     return save_model(classifier, folder, model_input=ModelInput(vectorizer)), texts
 

@@ -19,7 +19,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from codekin.datasets.home import data_home
+from codekin.data.stored_sets import data_home
 
 LIMIT = 2.0
 

@@ -43,7 +43,7 @@ def learned(kind, X, y, folder):
 
 def omikuji_actions(data, folder):
     """A row is a list of pairs. From a text, the features come from scikit-learn, which our vectorizer wraps."""
-    from codekin.datasets import TextVectorizer
+    from codekin.data import TextVectorizer
 
     contender = learned(Omikuji, data.X, data.y, folder / "omikuji")
     model, vectorizer = contender.model, TextVectorizer().fit(data.train_texts)

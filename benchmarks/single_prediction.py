@@ -33,9 +33,9 @@ from contenders import ONE_THREAD
 from scipy import sparse
 from single_peer import PEERS, times_of_blocks
 
-from codekin import Predictor, TrellisClassifier
-from codekin._system.threads import limited_threads
-from codekin.datasets import TextVectorizer
+from codekin import ExtremeClassifier, Predictor
+from codekin._system.parallel import limited_threads
+from codekin.data import TextVectorizer
 from codekin.storage import ModelInput, save_model
 
 MOST = {"row": 30.0, "text": 60.0}
@@ -108,7 +108,7 @@ def main():
     rows = [X[i : i + 1] for i in range(X.shape[0])]
     with tempfile.TemporaryDirectory() as temporary, limited_threads(1), ExitStack() as stack:
         home = Path(temporary)
-        classifier = TrellisClassifier(rerank="centroid" if arguments.quick else "auto", random_state=0)
+        classifier = ExtremeClassifier(rerank="centroid" if arguments.quick else "auto", random_state=0)
         classifier.fit(X_train, train_labels)
         predictor = Predictor.load(save_model(classifier, home / "model", model_input=ModelInput(vectorizer)))
         actions = {

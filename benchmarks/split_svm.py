@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from codekin.datasets import DATASETS
+from codekin.data import DATASETS
 from codekin_studies.splits.dichotomies import load_problem, n_splits, split_signs
 from codekin_studies.splits.svm import STAGES, LinearSVMs, fit_svms, svm_objectives
 

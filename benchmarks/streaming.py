@@ -27,9 +27,9 @@ from pathlib import Path
 
 import numpy as np
 
-from codekin import TrellisClassifier
+from codekin import ExtremeClassifier
 from codekin._system.memory import in_units
-from codekin.datasets import SparseData, cached_data, load_dataset, make_sparse_topics, write_data
+from codekin.data import SparseData, cached_data, load_dataset, make_sparse_topics, write_data
 from codekin.learners import AROW
 
 MAX_POINTS = 0.3
@@ -57,7 +57,7 @@ def compare_accuracy(folder, data_home, n_seeds):
     accuracies, seconds = {"in memory": [], "on disk": []}, {"in memory": [], "on disk": []}
     for seed in range(n_seeds):
         for name, X in (("in memory", data.X), ("on disk", stored.X)):
-            classifier = TrellisClassifier(
+            classifier = ExtremeClassifier(
                 2,
                 taxonomy=data.class_tree,
                 assignment="preserving",

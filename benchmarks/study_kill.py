@@ -14,7 +14,7 @@ STUDY = """
 kind = "exhaustive"
 title = "All splits of yeast"
 seed = 0
-splits_per_task = 8
+splits_per_task = 4
 codebooks = []
 [[data]]
 name = "yeast"
@@ -55,6 +55,8 @@ def main():
             while len(journal(disturbed)) < n_wanted and process.poll() is None:
                 time.sleep(0.01)
             time.sleep(moments.uniform(0, 0.3))
+            if process.poll() is not None:
+                sys.exit("The study ended before it could be killed five times: it needs more tasks.")
             # The whole group, as when a machine crashes: workers must not finish tasks whose results are lost.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

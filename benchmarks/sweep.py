@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from codekin.assignments.exhaustive import nth_assignment
+from codekin.assignments.exact import nth_assignment
 from codekin.codebooks import dense_random
-from codekin.datasets.home import data_home
+from codekin.data.stored_sets import data_home
 from codekin.decoding import MinimumLossDecoder
 from codekin.decoding.losses import get_loss
 from codekin_studies.configuration import load_study

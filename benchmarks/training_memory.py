@@ -34,7 +34,7 @@ RECIPES = {
     "trellis": {"width": 10, "rerank": None},
     "tree": {"code": "tree", "rerank": None},
     "trellis, re-ranked": {"width": 10, "rerank": "learned", "prune": None},
-    "two trellises": {"width": 10, "n_members": 2, "rerank": None, "assignment": "preserving"},
+    "two trellises": {"width": 10, "n_codes": 2, "rerank": None, "assignment": "preserving"},
     "tree, re-ranked": {"code": "tree", "rerank": "learned"},
 }
 SETS = ("icd10cm_category", "wordnet_hypernym", "debian_dirs100k")
@@ -46,11 +46,11 @@ LIMITED = {
     "trellis, re-ranked, no validation": {"width": 5, "rerank": "learned", "validation": False},
     "width 2, an index": {"width": 2, "rerank": "learned", "assignment": "preserving"},
     "width 2, a searched order": {"width": 2, "rerank": None, "assignment": "learnability"},
-    "two codes": {"width": 5, "n_members": 2, "rerank": None, "assignment": "random"},
+    "two codes": {"width": 5, "n_codes": 2, "rerank": None, "assignment": "random"},
     "tree": {"code": "tree", "rerank": None},
     "tree, re-ranked": {},
     "tree, no validation": {"validation": False},
-    "two trees": {"code": "tree", "n_members": 2},
+    "two trees": {"code": "tree", "n_codes": 2},
     "tree of samples on disk": {"code": "tree", "rerank": None, "samples": "disk"},
     "trellis of samples on disk": {"width": 10, "rerank": None, "samples": "disk"},
     "trellis of dense samples": {"width": 10, "rerank": None, "samples": "dense"},
@@ -72,7 +72,7 @@ def kept_bytes(classifier):
     """The size of the model as it is, in single precision."""
     model = classifier.model_
     n_bytes = 0
-    for member in model.members:
+    for member in model.codes:
         bits = member.bits
         if model.codebook.tree is None:
             n_bytes += 4 * bits.n_features * bits.n_bits
@@ -87,7 +87,7 @@ def unpruned_bytes(classifier, X, class_index):
     """The size of the model with all weights that were learned, in single precision."""
     model = classifier.model_
     tree, n_bytes = model.codebook.tree, 0
-    for member in model.members:
+    for member in model.codes:
         if tree is None:
             n_bytes += 4 * member.bits.n_features * member.bits.n_bits
             continue
@@ -115,19 +115,19 @@ def growth_of(fit):
 
 
 def measure(task):
-    from codekin import TrellisClassifier
+    from codekin import ExtremeClassifier
 
     (train, validation, _), tree = splits_of(task["data"], task["home"])
 
     def fit_to(rows):
         X, y = train[0][rows], np.unique(train[1][rows], return_inverse=True)[1]
         X = X[:, np.unique(X.indices)]
-        return TrellisClassifier(random_state=0, **RECIPES[task["recipe"]]).fit(X, y, validation=(X, y))
+        return ExtremeClassifier(random_state=0, **RECIPES[task["recipe"]]).fit(X, y, validation=(X, y))
 
     few = np.flatnonzero(train[1] < 300)[:3000]
     fit_to(few)  # compiles
     _, fixed = growth_of(lambda: fit_to(few[:300]))
-    classifier = TrellisClassifier(taxonomy=tree, random_state=0, **RECIPES[task["recipe"]])
+    classifier = ExtremeClassifier(taxonomy=tree, random_state=0, **RECIPES[task["recipe"]])
     _, growth = growth_of(lambda: classifier.fit(*train, validation=validation))
     class_index = np.searchsorted(classifier.classes_, train[1])
     return {
@@ -141,7 +141,7 @@ def measure(task):
 
 def samples_as(X, how, folder):
     """The samples, and how many of their bytes may be in memory if they are on disk."""
-    from codekin.datasets import SparseData, cached_data, write_data
+    from codekin.data import SparseData, cached_data, write_data
 
     if how == "dense":
         frequent = np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")[:DENSE_FEATURES]
@@ -158,8 +158,8 @@ def samples_as(X, how, folder):
 
 def measure_limits(task):
     """What becomes of a recipe within limits, one after the other."""
-    from codekin import TrellisClassifier
-    from codekin.fitting.learner_choice import AutoLearner
+    from codekin import ExtremeClassifier
+    from codekin.fitting.defaults import AutoLearner
     from codekin.learners import AROW, Softmax
 
     settings = dict(LIMITED[task["recipe"]])
@@ -171,7 +171,7 @@ def measure_limits(task):
     def fitted(X, y, limit, held_out, **options):
         arow, softmax = AROW(max_memory=limit), Softmax(max_memory=limit)
         learner = arow if only_arow else AutoLearner(arow, softmax)
-        classifier = TrellisClassifier(estimator=learner, random_state=0, **settings, **options)
+        classifier = ExtremeClassifier(estimator=learner, random_state=0, **settings, **options)
         return classifier.fit(X, y, **({"validation": held_out} if has_validation else {}))
 
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,7 @@ from time import process_time
 
 import numpy as np
 
-from codekin.coding.trellis import TrellisGraph
+from codekin.code.trellis import TrellisGraph
 from codekin.decoding import ShortestPathDecoder
 from codekin.decoding.losses import get_loss
 

@@ -18,14 +18,14 @@ import sys
 
 import numpy as np
 
-from codekin import TrellisClassifier
-from codekin._system.threads import limited_threads
+from codekin import ExtremeClassifier
+from codekin._system.parallel import limited_threads
+from codekin.code import Assignment, Code
 from codekin.codebooks import dense_random
-from codekin.coding import Assignment, Code
-from codekin.datasets import load_dataset
+from codekin.data import load_dataset
 from codekin.decoding import decoder_of
 from codekin.learners import AROW, Softmax, Validation
-from codekin.model.measuring import confidence_error
+from codekin.measures import confidence_error
 from codekin.samples import Samples
 
 SETS = ("clinc150", "icd10cm_category", "wordnet_hypernym")
@@ -38,7 +38,7 @@ DENSE_BITS = (20, 40, 80)
 def of_trellis(data, width, learner, seed):
     """Accuracy in percent, NLL and ECE at temperature 1 and at the chosen one, seconds per pass."""
     seconds = []
-    classifier = TrellisClassifier(
+    classifier = ExtremeClassifier(
         width, taxonomy=data.class_tree, assignment="preserving", rerank=None, estimator=learner, random_state=seed
     )
     classifier.fit(
@@ -50,7 +50,7 @@ def of_trellis(data, width, learner, seed):
     X, y = data.test.X, data.test.y
     measures = [100 * classifier.score(X, y)]
     for temperature in (1.0, classifier.temperature_):
-        classifier.temperature_ = temperature
+        classifier.model_ = classifier.model_.with_temperature(temperature)
         log_probabilities = classifier.log_proba(X, y)
         labels, confidence = classifier.top_k_proba(X, 1)
         measures.append(-log_probabilities[np.isfinite(log_probabilities)].mean())

@@ -25,7 +25,7 @@ BAR = 1.03
 def dense(name, estimator, n_bits, loss, n_copies=20):
     """Dense samples, and a code whose settings are all given."""
     from codekin import ECOCClassifier
-    from codekin.datasets import load_dataset
+    from codekin.data import load_dataset
 
     train = load_dataset(name).train
     X, y = train.X / abs(train.X).max(axis=0).clip(1e-9), train.y
@@ -61,16 +61,22 @@ def made():
     return ECOCClassifier(GaussianNB(), random_state=0, **settings), X, y, X
 
 
+def of_many_classes():
+    """The estimator for many classes, which earlier versions call TrellisClassifier."""
+    import codekin
+
+    return getattr(codekin, "ExtremeClassifier", None) or codekin.TrellisClassifier
+
+
 def icd10cm():
     """Texts of 374 classes, and a trellis."""
     from scipy.sparse import vstack
 
-    from codekin import TrellisClassifier
-    from codekin.datasets import TextVectorizer, load_dataset
+    from codekin.data import TextVectorizer, load_dataset
 
     train = load_dataset("icd10cm").train
     X = TextVectorizer().fit(train.texts).transform(train.texts)
-    classifier = TrellisClassifier(5, assignment="learnability", rerank=None, n_members=1, random_state=0)
+    classifier = of_many_classes()(5, code="trellis", assignment="learnability", rerank=None, random_state=0)
     return classifier, X, train.y, vstack([X] * 10, format="csr")
 
 
@@ -78,13 +84,12 @@ def topics():
     """Sparse samples of 500 classes, and a wide trellis with one-byte weights and re-ranking."""
     from scipy.sparse import vstack
 
-    from codekin import TrellisClassifier
-    from codekin.datasets import make_sparse_topics
+    from codekin.data import make_sparse_topics
 
     topics = make_sparse_topics(500, 8_000, n_features=3_000, rng=0)
-    settings = {"rerank": "learned", "n_members": 1, "precision": "int8", "assignment": "learnability"}
+    settings = {"code": "trellis", "rerank": "learned", "precision": "int8", "assignment": "learnability"}
     X = topics.train.X
-    return TrellisClassifier(10, random_state=0, **settings), X, topics.train.y, vstack([X] * 4, format="csr")
+    return of_many_classes()(10, random_state=0, **settings), X, topics.train.y, vstack([X] * 4, format="csr")
 
 
 SETS = {one.__name__: one for one in (digits, yeast, made, icd10cm, topics)}

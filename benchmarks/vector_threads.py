@@ -14,9 +14,9 @@ import numpy as np
 from budget_time import splits_of
 from numba import njit
 
-from codekin._system.threads import limited_threads, on_threads
-from codekin.model import learned_vectors as learning
-from codekin.model.class_vectors import centroids
+from codekin._system.parallel import limited_threads, on_threads
+from codekin.fitting import learned_vectors as learning
+from codekin.fitting.learned_vectors import centroids
 
 N_CANDIDATES = 10
 SETS = ("icd10cm_category", "wordnet_hypernym")

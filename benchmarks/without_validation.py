@@ -25,15 +25,15 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--data-home", help="the folder with one folder per data set; otherwise CODEKIN_DATA")
     options = parser.parse_args()
-    from codekin import TrellisClassifier
-    from codekin._system.threads import limited_threads
-    from codekin.datasets import load_dataset
-    from codekin.fitting import ranked
+    from codekin import ExtremeClassifier
+    from codekin._system.parallel import limited_threads
+    from codekin.data import load_dataset
+    from codekin.fitting import reranking
 
-    on_part = ranked._some_classes
+    some_classes = reranking.hold_out_classes
 
-    def on_most(members, samples):
-        return ranked._most_samples(members, samples, members.rng.spawn(1)[0])
+    def no_classes(samples, n_classes):
+        raise MemoryError  # as if class means did not fit into memory
 
     is_met = True
     print(
@@ -43,12 +43,12 @@ def main():
         data = load_dataset(name, options.data_home)
         train, test = (data.splits[part] for part in ("train", "test"))
         found = {}
-        for label, trial in (("nine tenths of the samples", on_most), ("some of the classes", on_part)):
-            ranked._some_classes, rows = trial, []
+        for label, trial in (("nine tenths of the samples", no_classes), ("some of the classes", some_classes)):
+            reranking.hold_out_classes, rows = trial, []
             for seed in range(options.seeds):
                 with limited_threads(1):
                     begin = cpu_seconds()
-                    classifier = TrellisClassifier(taxonomy=data.class_tree, random_state=seed).fit(train.X, train.y)
+                    classifier = ExtremeClassifier(taxonomy=data.class_tree, random_state=seed).fit(train.X, train.y)
                     seconds = cpu_seconds() - begin
                 is_among = classifier.top_k(test.X, 5)[0] == np.asarray(test.y)[:, None]
                 rows.append((100 * is_among[:, 0].mean(), 100 * is_among.any(axis=1).mean(), seconds))

@@ -22,15 +22,15 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from codekin import ECOCClassifier, TrellisClassifier
+from codekin import ECOCClassifier, ExtremeClassifier
 from codekin.assignments import EquidistantCodebookWarning, assign
-from codekin.class_distances import CLASS_DISTANCES
+from codekin.classes.distances import CLASS_DISTANCES
 from codekin.codebooks import CODEBOOKS
-from codekin.datasets import load_dataset, vectorized
-from codekin.pages import Beside, Cell, Column, Command, Page, Paragraph, Picture, Section, Table, write_page
+from codekin.data import load_dataset, vectorized
+from codekin.pages.html import Beside, Cell, Column, Command, Page, Paragraph, Picture, Section, Table, write_page
 from codekin.plots.assignments import assignment_views, draw_coding_matrices, draw_distances
-from codekin.plots.comparisons import PolicyComparison, draw_policy_comparison
-from codekin.plots.idea import draw_idea
+from codekin.plots.fit_displays import PolicyComparison, draw_policy_comparison
+from codekin.plots.assignments import draw_idea
 from codekin.plots.style import save_figure
 
 POLICIES = ("random", "preserving")
@@ -119,7 +119,7 @@ def learn_diagnoses(n_seeds):
     held_out = data.validation.X, data.validation.y
 
     def fitted(**settings):
-        classifier = TrellisClassifier(taxonomy=data.class_tree, **settings)
+        classifier = ExtremeClassifier(taxonomy=data.class_tree, **settings)
         classifier.fit(data.train.X, data.train.y, validation=held_out)
         return classifier, 100 * classifier.score(data.test.X, data.test.y)
 
@@ -330,7 +330,7 @@ def diagnoses_section(diagnoses):
             ),
             Table(columns, rows, caption=f"Test accuracy, mean of {len(row['random'])} orders of the samples."),
             Paragraph(
-                "Beyond the paper, and what `TrellisClassifier` does by default: paths searched for what makes the "
+                "Beyond the paper, and what `ExtremeClassifier` does by default: paths searched for what makes the "
                 "bits learnable, and the best categories rescored with a sparse vector for each. At width 2 that is "
                 f"right for {diagnoses['default_accuracy_percent']:.1f} % of the test texts. Its predictions for texts "
                 "typed by hand:"

@@ -2,7 +2,7 @@
 Hundreds of text classes from a TSV file
 ========================================
 
-With hundreds of classes of text, one predictor per class gets large and slow. ``TrellisClassifier`` needs a few dozen
+With hundreds of classes of text, one predictor per class gets large and slow. ``ExtremeClassifier`` needs a few dozen
 bits: its codewords are the paths of a small graph, so that the best of all classes is a shortest path. The embedded
 example has 374 classes: descriptions of diagnoses and the ICD-10-CM category of each. A hundred thousand classes are
 read and learned in the same way.
@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 
-from codekin import TrellisClassifier
-from codekin.datasets import TextVectorizer, load_dataset, read_data
+from codekin import ExtremeClassifier
+from codekin.data import TextVectorizer, load_dataset, read_data
 
 diagnoses = load_dataset("icd10cm")
 with TemporaryDirectory() as folder:
@@ -32,7 +32,7 @@ print(train)
 # %%
 # Texts become sparse vectors of weighted words and pairs of words. Keep the vectorizer for the texts to come.
 vectorizer = TextVectorizer().fit(train.texts)
-classifier = TrellisClassifier(width=5, random_state=0)
+classifier = ExtremeClassifier(width=5, random_state=0)
 classifier.fit(vectorizer.transform(train.texts), train.labels)
 n_bits = classifier.codebook_.n_bits
 

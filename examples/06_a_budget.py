@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 
-from codekin import TrellisClassifier, load_model, save_model
-from codekin.datasets import load_dataset, vectorized
+from codekin import ExtremeClassifier, load_model, save_model
+from codekin.data import load_dataset, vectorized
 
 BUDGET = 150_000  # bytes on disk, the whole folder
 
@@ -25,7 +25,7 @@ data, _ = vectorized(load_dataset("icd10cm"))
 )
 
 # The validation samples choose every setting that is "auto".
-classifier = TrellisClassifier(max_model_bytes=BUDGET, random_state=0)
+classifier = ExtremeClassifier(max_model_bytes=BUDGET, random_state=0)
 classifier.fit(X, y, validation=(X_validation, y_validation))
 for trial in classifier.trials_:
     print(trial)

@@ -3,15 +3,15 @@ Grow a model
 ============
 
 New classes turn up after a model has been trained: new products, new intents, new codes. There is no need to start
-over. A codebook with spare codewords takes new classes in: they get the free codewords that fit their samples best, and
+over. A codebook with reserved codewords takes new classes in: they get the free codewords that fit their samples best, and
 the predictors then learn to tell them from the old ones.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from codekin import TrellisClassifier
-from codekin.datasets import make_sparse_topics
+from codekin import ExtremeClassifier
+from codekin.data import make_sparse_topics
 
 # Made-up texts in 64 classes, of which four turn up late.
 topics = make_sparse_topics(64, 3_000, n_features=2_000, rng=0)
@@ -25,7 +25,7 @@ def accuracies(classifier):
     return 100 * right[is_old_test].mean(), 100 * right[~is_old_test].mean()
 
 
-classifier = TrellisClassifier(5, n_spare=10, random_state=0).fit(X[is_old], y[is_old])
+classifier = ExtremeClassifier(5, n_reserved=10, random_state=0).fit(X[is_old], y[is_old])
 steps = {"60 classes": accuracies(classifier)}
 
 # %%
@@ -60,5 +60,5 @@ plt.show()
 #
 # .. code-block:: console
 #
-#    codekin train old.svm model --n-spare 100
+#    codekin train old.svm model --n-reserved 100
 #    codekin grow model all.svm --n-epochs 3

@@ -9,10 +9,10 @@ diseases, the departments of a help desk. Give codekin that tree, and it decides
 import matplotlib.pyplot as plt
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from codekin import TrellisClassifier
+from codekin import ExtremeClassifier
 from codekin.plots import CodingMatrixDisplay
 
-# Eight kinds of messages to a help desk. In practice they come from a file: codekin.datasets.read_data("train.tsv").
+# Eight kinds of messages to a help desk. In practice they come from a file: codekin.data.read_data("train.tsv").
 WORDS = {
     "password": "password login forgotten locked account",
     "permission": "permission denied access rights account",
@@ -42,7 +42,7 @@ TAXONOMY = {
     "outside": {"money": ["invoice", "refund"], "transport": ["parcel", "pickup"]},
 }
 vectorizer = TfidfVectorizer()
-classifier = TrellisClassifier(
+classifier = ExtremeClassifier(
     width=2, taxonomy=TAXONOMY, assignment="preserving", random_state=0
 )
 classifier.fit(vectorizer.fit_transform(texts), labels)

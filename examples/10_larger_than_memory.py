@@ -13,14 +13,14 @@ from tempfile import TemporaryDirectory
 import matplotlib.pyplot as plt
 import numpy as np
 
-from codekin import TrellisClassifier
-from codekin.datasets import SparseData, cached_data, make_sparse_topics, write_data
+from codekin import ExtremeClassifier
+from codekin.data import SparseData, cached_data, make_sparse_topics, write_data
 
 topics = make_sparse_topics(64, 4_000, n_features=1_000, rng=0)
 n_bytes = topics.X.data.nbytes + topics.X.indices.nbytes + topics.X.indptr.nbytes
 print(f"{topics.X.shape[0]:,} samples, {n_bytes:,} bytes in memory")
 settings = {"width": 5, "rerank": None, "assignment": "random", "random_state": 0}
-in_memory = TrellisClassifier(**settings).fit(topics.X, topics.y)
+in_memory = ExtremeClassifier(**settings).fit(topics.X, topics.y)
 accuracies = {"all": 100 * in_memory.score(topics.test.X, topics.test.y)}
 
 # %%
@@ -32,7 +32,7 @@ with TemporaryDirectory() as folder:
     for part in (2, 8):
         # Half of the limit is for samples.
         data = cached_data(file, max_memory=2 * n_bytes // part)
-        classifier = TrellisClassifier(**settings).fit(data.X, data.encoded_labels)
+        classifier = ExtremeClassifier(**settings).fit(data.X, data.encoded_labels)
         accuracies[f"1/{part}"] = 100 * classifier.score(topics.test.X, topics.test.y)
 for share, accuracy in accuracies.items():
     print(f"samples in memory: {share:4} accuracy {accuracy:.1f} %")

@@ -13,8 +13,8 @@ from timeit import timeit
 
 import matplotlib.pyplot as plt
 
-from codekin import Predictor, TrellisClassifier, load_model, save_model
-from codekin.datasets import TextVectorizer
+from codekin import Predictor, ExtremeClassifier, load_model, save_model
+from codekin.data import TextVectorizer
 from codekin.storage import ModelInput
 
 SENTENCES = {
@@ -26,7 +26,7 @@ SENTENCES = {
 texts = [text for some in SENTENCES.values() for text in some]
 labels = [label for label, some in SENTENCES.items() for _ in some]
 vectorizer = TextVectorizer().fit(texts)
-classifier = TrellisClassifier(5, random_state=0).fit(vectorizer.transform(texts), labels)
+classifier = ExtremeClassifier(5, random_state=0).fit(vectorizer.transform(texts), labels)
 
 # %%
 # In training, save the model with its vectorizer; in the service, load both. ``codekin train`` makes such folders, too.

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 
-from codekin.class_distances import mean_distances
+from codekin.classes.distances import mean_distances
 from codekin.codebooks import dense_random
 
 X, y = load_digits(return_X_y=True)
