@@ -40,7 +40,7 @@ def on_both_papers(block: Any, block_vars: Any, gallery_conf: Any) -> str:
     """Save the open figures of a block twice, and return the lines that show the one that suits the page."""
     import matplotlib.pyplot as plt
 
-    from codekin.plots.dark import darken
+    from codekin.plots.style import darken
 
     alts = [ast.literal_eval(text) for text in ALT.findall(block[1])]
     numbers = plt.get_fignums()
