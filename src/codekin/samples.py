@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codekin._system.rows import StoredRows
 from codekin.code import FloatArray, IntArray
@@ -28,6 +29,8 @@ class Samples:
     class_index : array of shape (n_samples,)
         The class of each, from 0; -1 for an unknown class.
     weights : array of shape (n_samples,), optional
+    rerank_only : array of shape (n_features,), bool, optional
+        Which features of sparse samples only a re-ranking learns from, if there is one.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class Samples:
     X: Any
     class_index: IntArray
     weights: FloatArray | None = None
+    rerank_only: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -56,7 +60,16 @@ class Samples:
     def at(self, rows: IntArray) -> Samples:
         """The samples of some rows; on disk if these are."""
         weights = None if self.weights is None else np.asarray(self.weights)[rows]
-        return Samples(rows_at(self.X, rows), self.class_index[rows], weights)
+        return Samples(rows_at(self.X, rows), self.class_index[rows], weights, self.rerank_only)
+
+    def for_codes(self) -> Samples:
+        """The same without values of the features that only a re-ranking learns from."""
+        if self.rerank_only is None:
+            return self
+        X = self.X.copy()
+        X.data[self.rerank_only[X.indices]] = 0
+        X.eliminate_zeros()
+        return Samples(X, self.class_index, self.weights)
 
     def in_memory(self) -> Samples:
         """The same in memory; for samples on disk, no more than are allowed there at a time."""

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from codekin.assignments.policy import ASSIGNMENT_CHOICES
 from codekin.cli.options import READING, TAXONOMY_NEEDS, metavar_of, reader_of, two_numbers
 from codekin.data.options import TEXT_FORMATS
-from codekin.data.recipes import RECIPES
+from codekin.data.recipes import AUTO, RECIPES
 from codekin.data.row_features import is_weight
 from codekin.fitting.setting import LEARNING, Need, Setting
 from codekin.fitting.settings import ABOVE_ZERO, EXTREME_SETTINGS
@@ -27,7 +27,7 @@ OF_AROW = Need("--estimator arow. Got {estimator.given}", lambda given: given.es
 
 
 def _has_words(features: str) -> bool:
-    return any(block.kind == "words" for block in RECIPES[features])
+    return features == AUTO or any(block.kind == "words" for block in RECIPES[features])
 
 
 LEARNER_SETTINGS = (
@@ -75,10 +75,10 @@ LEARNER_SETTINGS = (
 TEXT_SETTINGS = (
     Setting(
         "features",
-        "words",
-        "What is counted in texts: words and pairs of words; beside them, three characters within words or the first "
-        "four and six letters of words; or characters within words alone.",
-        names=tuple(RECIPES),
+        AUTO,
+        "What is counted in texts: words and pairs of words; beside them, the first letters of words or three "
+        "characters within words; or characters within words alone. auto tries them on some of the classes.",
+        names=(AUTO, *RECIPES),
         needs=(OF_TEXTS,),
         section=TEXT,
     ),

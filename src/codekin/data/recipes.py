@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import isfinite
 from numbers import Integral, Real
@@ -63,12 +63,15 @@ class Block:
         Leave out terms that occur in fewer texts.
     weight : float, default=1
         What the values of this block are multiplied by before rows are scaled to length one.
+    reranks : bool, default=False
+        Whether a code does not learn from this block where a re-ranking does: that takes less time.
     """
 
     kind: Kind
     ngrams: tuple[int, int]
     min_df: int = 1
     weight: float = 1.0
+    reranks: bool = False
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -80,6 +83,8 @@ class Block:
                 "A block of text features needs a 'min_df' of at least 1 and a positive weight. "
                 f"Got {self.min_df!r} and {self.weight!r}."
             )
+        if not isinstance(self.reranks, bool):
+            raise ValueError(f"The 'reranks' of a block of text features is true or false. Got {self.reranks!r}.")
 
     def term(self, text: str, start: int, stop: int, version: int) -> str:
         """The term that the kernel found there, in a text in lower case."""
@@ -112,13 +117,18 @@ def is_number(value: Any) -> bool:
 
 
 _WORDS = Block("words", (1, 2))
+_PREFIXES = Block("prefixes", (3, 3)), Block("prefixes", (5, 5))
+_TRIGRAMS = Block("characters", (3, 3), min_df=3)
 RECIPES: dict[str, tuple[Block, ...]] = {
     "words": (_WORDS,),
-    "words+trigrams": (_WORDS, Block("characters", (3, 3), min_df=3)),
-    "words+prefixes": (_WORDS, Block("prefixes", (4, 4)), Block("prefixes", (6, 6))),
+    "words+prefixes": (_WORDS, *_PREFIXES),
+    "words+prefixes+trigrams": (_WORDS, *_PREFIXES, replace(_TRIGRAMS, reranks=True)),
+    "words+trigrams": (_WORDS, _TRIGRAMS),
     "characters": (Block("characters", (2, 4), min_df=2),),
 }
-"""The blocks of each recipe."""
+"""The blocks of each recipe; for the first four, the time of a prediction grows in this order."""
+AUTO = "auto"
+"""Features that a trial chooses."""
 
 
 def choices_of_old(settings: Mapping[str, Any], n_terms: int) -> dict[str, Any]:

@@ -91,6 +91,15 @@ class FittedRows:
         return self._starts[-1]
 
     @property
+    def rerank_only(self) -> NDArray[np.bool_] | None:
+        """Which features only a re-ranking learns from, if there are such."""
+        found = np.zeros(self.n_features, bool)
+        for start, fitted in zip(self._starts, self.texts, strict=False):
+            if fitted.rerank_only is not None:
+                found[start : start + fitted.n_features] = fitted.rerank_only
+        return found if found.any() else None
+
+    @property
     def described(self) -> str:
         """The name of the recipe, and the columns."""
         return f"{self.texts[0].described} of {', '.join(self.columns.text)}{self.others}"
@@ -116,6 +125,10 @@ class FittedRows:
     @cached_property
     def _column_of_category(self) -> list[dict[str, int]]:
         return [{name: k for k, name in enumerate(known)} for known in self.categories]
+
+    def with_trial(self, tried: Mapping[str, float]) -> FittedRows:
+        """The same with the recipes that were tried."""
+        return replace(self, texts=tuple(fitted.with_trial(tried) for fitted in self.texts))
 
     def samples(self, given: Any) -> list[Row]:
         """The rows of a data frame, or of a list of objects, as this takes them."""

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from codekin.code import FloatArray
 from codekin.data.datasets import Dataset
 from codekin.data.recipes import (
+    AUTO,
     FLAGS,
     MARKS,
     NUMBER_OF_KIND,
@@ -34,6 +35,7 @@ from codekin.data.recipes import (
     counted_terms,
     groups,
     is_count,
+    is_number,
 )
 from codekin.data.vocabulary import CodedWords, coded_weights, terms_and_weights
 from codekin.kernels.text import text_rows, text_terms, vocabulary_table
@@ -49,9 +51,12 @@ class TextVectorizer:
 
     Parameters
     ----------
-    features : {"words", "words+trigrams", "words+prefixes", "characters"}, default="words"
-        What is counted: words and pairs of words; beside them, three characters within words that occur in at least
-        three texts, or the first four and six letters of longer words; or two to four characters within words alone.
+    features : {"words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams", "characters", "auto"}, \
+default="words"
+        What is counted: words and pairs of words; beside them, the first three and five letters of longer words, three
+        characters within words that occur in at least three texts, or both, where only a re-ranking learns from the
+        characters; or two to four characters within words alone. "auto" is for a
+        :class:`~codekin.estimators.TextClassifier`, which tries them.
     word_ngrams : tuple of two int, default=(1, 2)
         The shortest and the longest n-grams of words.
     min_df : int, default=1
@@ -82,13 +87,13 @@ class TextVectorizer:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.features not in RECIPES:
-            shown = ", ".join(map(repr, RECIPES))
+        if self.features not in (*RECIPES, AUTO):
+            shown = ", ".join(map(repr, (*RECIPES, AUTO)))
             raise ValueError(
                 f"The 'features' parameter of TextVectorizer must be one of {shown}. Got {self.features!r} instead."
             )
         object.__setattr__(self, "word_ngrams", checked_ngrams("word_ngrams", self.word_ngrams))
-        if self.word_ngrams != (1, 2) and all(block.kind != "words" for block in self.blocks):
+        if self.word_ngrams != (1, 2) and self.blocks and all(block.kind != "words" for block in self.blocks):
             raise ValueError(
                 f"The features {self.features!r} have no n-grams of words. Got {self.word_ngrams} of them."
             )
@@ -106,12 +111,14 @@ class TextVectorizer:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks of features, side by side."""
-        blocks = [replace(block, min_df=max(self.min_df, block.min_df)) for block in RECIPES[self.features]]
+        """The blocks of features, side by side; none if they are still to be chosen."""
+        blocks = [replace(block, min_df=max(self.min_df, block.min_df)) for block in RECIPES.get(self.features, ())]
         return tuple(replace(each, ngrams=self.word_ngrams) if each.kind == "words" else each for each in blocks)
 
     def fit(self, texts: Iterable[str]) -> FittedVectorizer:
         """Learn the vocabulary and its weights from texts; if terms are hashed, there is nothing to learn."""
+        if self.features == AUTO:
+            raise ValueError("The features 'auto' are chosen by a TextClassifier; a TextVectorizer needs a name.")
         if self.hashing:
             return FittedVectorizer(self.features, self.blocks, n_columns=int(self.n_features))
         texts, blocks = list(texts), self.blocks
@@ -162,6 +169,8 @@ class FittedVectorizer:
     version : int, default=3
         Of the format, which says what a word is. In older models, words of one character are left out (1) or points
         and signs belong to no word (2).
+    tried : mapping of str to float, default={}
+        The recipes that were tried, and which share of held-out samples was right with each; empty without a trial.
     """
 
     features: str
@@ -172,6 +181,7 @@ class FittedVectorizer:
     n_columns: int = 0
     max_features: int | None = None
     version: int = VERSION
+    tried: Mapping[str, float] = field(default_factory=dict)
     _kernel_arguments: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -198,6 +208,12 @@ class FittedVectorizer:
     def n_features(self) -> int:
         """The number of columns."""
         return self.n_columns or len(self.terms)
+
+    @property
+    def rerank_only(self) -> NDArray[np.bool_] | None:
+        """Which columns only a re-ranking learns from, if there are such; hashed ones belong to all blocks."""
+        is_later = np.repeat([block.reranks for block in self.blocks][: len(self.n_terms)], self.n_terms)
+        return is_later if is_later.any() else None
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
@@ -245,6 +261,10 @@ class FittedVectorizer:
         columns, values, _ = self._rows(*code_points((text,)))
         return columns, values
 
+    def with_trial(self, tried: Mapping[str, float]) -> FittedVectorizer:
+        """The same with the recipes that were tried, and how good each of them was."""
+        return replace(self, tried=tried)
+
     def terms_by_column(self, text: str) -> dict[int, list[str]]:
         """The known terms of a text for each column of its features: one, or several that share a hash."""
         columns, places = text_terms(code_points((text,))[0], *self._kernel_arguments)
@@ -286,7 +306,7 @@ class FittedVectorizer:
             arrays = {**CodedWords(self.terms).arrays(), **coded_weights(self.idf)}
         blocks = [{**asdict(block), "ngrams": list(block.ngrams)} for block in self.blocks]
         settings = {"version": self.version, "features": self.features, "n_columns": self.n_columns}
-        settings["max_features"] = self.max_features
+        settings |= {"max_features": self.max_features, **({"tried": dict(self.tried)} if self.tried else {})}
         return {**settings, "blocks": blocks, "n_terms": list(self.n_terms)}, arrays
 
     @classmethod
@@ -313,10 +333,11 @@ class FittedVectorizer:
             is_whole = bool(blocks) and isinstance(choices["features"], str) and bool(terms) == (n_columns == 0)
             is_whole &= all(is_count(n) for n in (*n_terms, n_columns) if n != 0) and n_columns <= MOST_COLUMNS
             is_whole &= choices["max_features"] is None or is_count(choices["max_features"])
+            is_whole &= all(is_number(share) for share in choices.get("tried", {}).values())
             is_whole &= sum(n_terms) == len(terms) and len(n_terms) == (len(blocks) if terms else 0)
             fitted = (blocks, terms, n_terms, idf if terms else None)
             of_block = np.repeat(np.arange(len(n_terms)), n_terms).tolist() if is_whole else []
-        except (KeyError, TypeError, UnicodeDecodeError) as error:
+        except (AttributeError, KeyError, TypeError, UnicodeDecodeError) as error:
             raise ValueError(f"This is not the state of a text vectorizer ({error!r}).") from None
         is_whole &= idf.ndim == 1 and len(idf) == len(terms) and bool(np.isfinite(idf).all())
         if not is_whole or len(set(zip(of_block, terms, strict=True))) != len(terms):
@@ -332,8 +353,10 @@ class FittedVectorizer:
 
     @property
     def described(self) -> str:
-        """The name of the recipe, and whether terms are hashed."""
-        return f"{self.features}, hashed" if self.n_columns else self.features
+        """The name of the recipe, whether terms are hashed, and why it was chosen."""
+        tried = ", ".join(f"{name} {100 * share:.1f}%" for name, share in self.tried.items())
+        reason = f", chosen by a trial: {tried}" if tried else ""
+        return f"{self.features}{', hashed' if self.n_columns else ''}{reason}"
 
     @property
     def _is_raw(self) -> bool:

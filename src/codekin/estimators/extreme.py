@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -219,6 +219,7 @@ class ExtremeClassifier(CodedClassifier):
         progress: Callable[[Progress], None] | None = None,
         checkpoints: Checkpoints | None = None,
         reserved_bytes: int = 0,
+        rerank_only: NDArray[np.bool_] | None = None,
     ) -> Self:
         """Choose the paths of the classes and learn the bits.
 
@@ -244,6 +245,9 @@ class ExtremeClassifier(CodedClassifier):
             With the same samples, parameters and ``random_state``, a resumed fit gives the same result.
         reserved_bytes : int, default=0
             How much of ``max_model_bytes`` is for what is saved with the model, such as the vocabulary of texts.
+        rerank_only : array of shape (n_features,), bool, default=None
+            Features of sparse samples that only the re-ranking learns from, if there is one: predictions then take less
+            time.
 
         Returns
         -------
@@ -253,6 +257,7 @@ class ExtremeClassifier(CodedClassifier):
         self._validate_params()
         samples = training_samples(self, X, y, sample_weight)
         held_out = None if validation is None else held_out_samples(self, validation)
+        samples = replace(samples, rerank_only=rerank_only)
         settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
         with with_workers(self.n_jobs), subscribe(progress):
             if self.max_model_bytes is not None or self.max_microseconds is not None:

@@ -16,11 +16,12 @@ from codekin._system.messages import counted
 from codekin.code.types import EncodedLabels
 from codekin.data.columns import samples_of
 from codekin.data.datasets import TableColumns, TextData
-from codekin.data.recipes import RECIPES, NoFeaturesError
+from codekin.data.recipes import AUTO, RECIPES, NoFeaturesError
 from codekin.data.row_features import fitted_features, is_weight
 from codekin.data.training_samples import held_back, vocabulary_within
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.extreme import ExtremeClassifier, _learns_in_batches
+from codekin.estimators.text_features import IN_BATCHES, chosen_features
 from codekin.estimators.text_predictions import TextPredictions, check_as_many, encoded_labels
 from codekin.fitting.defaults import with_less_memory
 from codekin.fitting.setting import constraints
@@ -44,9 +45,12 @@ class TextClassifier(TextPredictions):
 
     Parameters
     ----------
-    features : {"words", "words+trigrams", "words+prefixes", "characters"} or TextVectorizer, default="words"
-        What is counted in the texts: words and pairs of words, characters within words beside them or alone, or the
-        first letters of words beside them. Trigrams are worth one to three points on most texts, and cost time.
+    features : {"auto", "words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams", "characters"} or \
+TextVectorizer, default="auto"
+        What is counted in the texts: words and pairs of words; beside them the first letters of words, three characters
+        within words, or both, where only the re-ranking learns from the characters; or characters alone. "auto" tries
+        them on some of the classes, from 2,000 samples on, and takes the cheapest of those that are about as good as
+        the best; within a budget only words and their first letters.
     text : str, list of str or dict of str to float, default=None
         The columns of a data frame that have the texts; as a dict, each with its weight, which is 1 otherwise. Every
         column has a vocabulary of its own. By default samples are texts, without further columns.
@@ -97,7 +101,7 @@ class TextClassifier(TextPredictions):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "features": [TextVectorizer, StrOptions(set(RECIPES))],
+        "features": [TextVectorizer, StrOptions({AUTO, *RECIPES})],
         "text": [None, str, list, tuple, dict],
         "numbers": [None, str, list, tuple],
         "categories": [None, str, list, tuple],
@@ -106,7 +110,7 @@ class TextClassifier(TextPredictions):
 
     def __init__(
         self,
-        features: str | TextVectorizer = "words",
+        features: str | TextVectorizer = AUTO,
         *,
         text: str | Sequence[str] | Mapping[str, float] | None = None,
         numbers: str | Sequence[str] | None = None,
@@ -193,7 +197,7 @@ class TextClassifier(TextPredictions):
         self._columns = self._chosen_columns(texts, labels)
         given, y, weights, held_out = self._split(texts, labels, validation, sample_weight)
         with subscribe(progress):
-            X = self._fit_features(given, y)
+            X = self._fit_features(given, y, held_out)
             held_out_X = None if held_out is None else self.vectorizer_.transform(held_out[0])
             report(f"training on {len(given):,} samples x {X.shape[1]:,} features, {len(y.classes):,} classes")
             self.classifier_ = self._new_classifier(X, held_out_X).fit(
@@ -204,6 +208,7 @@ class TextClassifier(TextPredictions):
                 on_epoch=on_epoch,
                 checkpoints=checkpoints,
                 reserved_bytes=input_bytes(self.model_input_),
+                rerank_only=self.vectorizer_.rerank_only,
             )
             self._measure(given, X, y)
             if held_out is not None:
@@ -238,7 +243,7 @@ class TextClassifier(TextPredictions):
             self._columns = self._chosen_columns(texts, labels)
         given, y = samples_of(texts, self._columns), encoded_labels(labels)
         check_as_many(given, y)
-        X = self._fit_features(given, y) if is_first else self.vectorizer_.transform(given)
+        X = self._fit_features(given, y, in_batches=True) if is_first else self.vectorizer_.transform(given)
         classifier = self._new_classifier(X) if is_first else self.classifier_
         known = None if classes is None else encoded_labels(classes).classes
         self.classifier_ = classifier.partial_fit(X, np.asarray(y), known, sample_weight)
@@ -311,11 +316,26 @@ class TextClassifier(TextPredictions):
             raise ValueError(f"Every column has one use. Got {', '.join(columns.names)}.")
         return columns
 
-    def _fit_features(self, samples: list[Any], y: EncodedLabels) -> Any:
-        """Learn the vocabulary, as much of it as a budget allows; returns the features of the samples."""
+    def _fit_features(
+        self,
+        samples: list[Any],
+        y: EncodedLabels,
+        held_out: tuple[list[Any], NDArray[Any]] | None = None,
+        *,
+        in_batches: bool = False,
+    ) -> Any:
+        """Choose features and learn the vocabulary, as much as a budget allows; returns the features of the samples."""
         chosen = TextVectorizer(self.features) if isinstance(self.features, str) else self.features
         weights = self.text if isinstance(self.text, Mapping) else {}
-        fitted = fitted_features(chosen, self._columns, weights, samples)
+
+        def make(vectorizer: TextVectorizer, own: Sequence[Any]) -> Any:
+            return fitted_features(vectorizer, self._columns, weights, own)
+
+        if in_batches and chosen.features == AUTO:
+            chosen = replace(chosen, features=IN_BATCHES)
+        settings = {name: getattr(self, name) for name in EXTREME_SETTINGS}
+        chosen, tried = chosen_features(chosen, samples, y, held_out=held_out, make=make, settings=settings)
+        fitted = make(chosen, samples).with_trial(tried)
         self.vectorizer_ = fitted = vocabulary_within(fitted, self.max_model_bytes, samples, y.class_index)
         X = fitted.transform(reported(samples, "making features of texts", unit="texts"))
         if X.nnz == 0:

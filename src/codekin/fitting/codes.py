@@ -108,6 +108,8 @@ class CodesToLearn:
 
     def fit(self, samples: Samples, held_out: Samples | None) -> tuple[LearnedCode, ...]:
         """Learn all codes, some of them at the same time if that fits into memory."""
+        if self.plan.rerank is not None:
+            samples, held_out = samples.for_codes(), None if held_out is None else held_out.for_codes()
         n_codes, finished, held = len(self.codes), list[LearnedCode](), list[int]()
         at_once = n_parallel_codes(self.plan, self.codes[0].codebook, samples.X, keeps_all=self.shared is not None)
         for first in range(0, n_codes, at_once):

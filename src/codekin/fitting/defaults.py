@@ -25,10 +25,12 @@ from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.reranking import CandidateSource
 from codekin.samples import Samples
 
-MANY_CLASSES = 100
-"""From this many classes on, sparse samples and embeddings get a label tree by default, and a search for the order of
+MANY_CLASSES, SEVERAL_CLASSES = 100, 3
+"""From this many classes on, embeddings and sparse samples get a label tree by default, and a search for the order of
 a trellis and a re-ranking are worth their time. Trees are as accurate as trellises of 150 and 374 classes and more
-accurate beyond, with fewer bytes, a third of the time per prediction and a quarter of the training time or less."""
+accurate beyond, with fewer bytes, a third of the time per prediction and a quarter of the training time or less. Of
+fewer than 100 classes of texts they take a tenth of the bytes and are about as accurate or better if they are flat
+(``benchmarks/few_classes.py``)."""
 SOME_SAMPLES = 10_000
 LENGTH_FACTOR, MOST_IN_COMMON = 10.0, 0.5
 """The mean squared length of embeddings is within this factor of 1, and their mean has at most this share of it."""
@@ -207,9 +209,11 @@ def tree_width(n_classes: int) -> int:
 
     A power of 2, so that the children of a node are halves of halves of its classes where these were halved.
 
-    >>> [tree_width(n) for n in (100, 1_532, 12_582, 102_673)]
-    [8, 32, 64, 32]
+    >>> [tree_width(n) for n in (20, 100, 1_532, 12_582, 102_673)]
+    [64, 8, 32, 64, 32]
     """
+    if n_classes < MANY_CLASSES:
+        return WIDEST_TREE
     halvings, depth = math.log2(max(n_classes / LEAVES_PER_CHILD, 2)), 2
     while math.ceil(halvings / depth) > math.log2(WIDEST_TREE):
         depth += 1
@@ -217,7 +221,9 @@ def tree_width(n_classes: int) -> int:
 
 
 def _are_many(s: Any) -> bool:
-    return bool(s.n_classes >= MANY_CLASSES and (is_sparse(s.X) or are_directions(s.X)))
+    if is_sparse(s.X):
+        return bool(s.n_classes >= SEVERAL_CLASSES)
+    return bool(s.n_classes >= MANY_CLASSES and are_directions(s.X))
 
 
 def are_directions(X: Any) -> bool:

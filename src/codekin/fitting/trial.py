@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from time import process_time
 from typing import Any, Literal, TypeVar
 
@@ -89,24 +89,25 @@ def hold_out_classes(samples: Samples, n_classes: int) -> Holdout:
     means of their classes do not fit into memory.
     """
     rng = np.random.default_rng(SEED)
-    rows = np.flatnonzero(_neighbouring_classes(samples, n_classes, rng)[samples.class_index])
+    n_wanted = min(max(len(samples) // 4, LEAST_SAMPLES), MOST_SAMPLES)
+    rows = np.flatnonzero(neighbouring_classes(samples, n_classes, n_wanted, rng)[samples.class_index])
     if len(rows) > 2 * MOST_SAMPLES:
         rows = np.sort(rng.permutation(rows)[:MOST_SAMPLES])
     some = samples.at(rows).in_memory()
     # Rows on disk may be fewer in memory, so classes are numbered afterwards.
     classes, class_index = np.unique(some.class_index, return_inverse=True)
-    some = Samples(some.X, class_index, some.weights)
+    some = replace(some, class_index=class_index)
     is_held: NDArray[np.bool_] = rng.random(len(class_index)) < HELD_OUT_OF_SOME_CLASSES
     is_held[np.unique(class_index, return_index=True)[1]] = False
     return Holdout(some.at(np.flatnonzero(~is_held)), some.at(np.flatnonzero(is_held)), classes)
 
 
-def _neighbouring_classes(samples: Samples, n_classes: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def neighbouring_classes(
+    samples: Samples, n_classes: int, n_wanted: int, rng: np.random.Generator
+) -> NDArray[np.bool_]:
     """Which classes are the nearest neighbours of some drawn ones, until these have enough samples."""
-    n_samples = len(samples)
-    n_wanted = min(max(n_samples // 4, LEAST_SAMPLES), MOST_SAMPLES)
     is_chosen = np.zeros(n_classes, dtype=bool)
-    if n_wanted >= n_samples:
+    if n_wanted >= len(samples):
         is_chosen[samples.class_index] = True
         return is_chosen
     sizes = np.bincount(samples.class_index, minlength=n_classes)

@@ -23,6 +23,9 @@ SPACE, NUMBER_SIGN, STAR, PLUS, POINT, OPENING, CLOSING = (ord(character) for ch
 SHORTEST = 64
 """The first length of arrays that grow."""
 
+MOST_INSERTED = 24
+"""Up to this many columns are sorted by insertion."""
+
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _START = np.uint64(0x2545F4914F6CDD1D)
 _ZERO, _ONE, _29 = np.uint64(0), np.uint64(1), np.uint64(29)
@@ -153,8 +156,8 @@ def find_terms(points, start, stop, flags, version, blocks, n_columns, spans, ha
         if kind != CHARACTERS and n_words < 0:
             n_words = find_words(points, start, stop, flags, version, spans, hashes)
         if kind == WORDS:
+            keys, places = with_room(keys, places, n_terms, n_words * (most - least + 1))
             for i in range(n_words):
-                keys, places = with_room(keys, places, n_terms, most - least + 1)
                 key, n_bytes = seed, 0
                 for last in range(i, min(i + most, n_words)):
                     key = mixed(key, hashes[last])
@@ -168,8 +171,8 @@ def find_terms(points, start, stop, flags, version, blocks, n_columns, spans, ha
                         places[n_terms] = spans[i, 0], spans[last, 1], block
                         n_terms += 1
         elif kind == PREFIXES:
+            keys, places = with_room(keys, places, n_terms, n_words * (most - least + 1))
             for i in range(n_words):
-                keys, places = with_room(keys, places, n_terms, most - least + 1)
                 first, state, n_bytes = spans[i, 0], _START, 0
                 # A word that is not longer is a term itself.
                 for j in range(first, min(first + most, spans[i, 1] - 1)):
@@ -193,8 +196,8 @@ def find_terms(points, start, stop, flags, version, blocks, n_columns, spans, ha
                     end += 1
                 # With a space on both sides; if that is shorter than the shortest n-gram, it is one itself.
                 length = end - begin + 2
+                keys, places = with_room(keys, places, n_terms, length * (most - least + 1))
                 for first in range(begin - 1, max(begin, end + 2 - least)):
-                    keys, places = with_room(keys, places, n_terms, most - least + 1)
                     state = _START
                     n_bytes = put(text, 0, OPENING) if is_marked else 0
                     for j in range(first, min(first + most, end + 1)):
@@ -238,6 +241,37 @@ def column_of(key, table_keys, table_columns):
 
 
 @njit(cache=True, nogil=True)
+def sort_columns(columns, n, largest, spare, counts):
+    """Sort the first n columns in place: by insertion if they are few, else byte by byte, the lowest one first.
+
+    ``largest``: no column is larger.
+    ``spare``, ``counts``: workspace, as many columns and 256 numbers.
+    """
+    if n <= MOST_INSERTED:
+        for i in range(1, n):
+            column, place = columns[i], i
+            while place > 0 and columns[place - 1] > column:
+                columns[place] = columns[place - 1]
+                place -= 1
+            columns[place] = column
+        return
+    for shift in range(0, 32, 8):
+        if largest >> shift == 0:
+            break
+        counts[:] = 0
+        for i in range(n):
+            counts[(columns[i] >> shift) & 255] += 1
+        start = 0
+        for byte in range(256):
+            start, counts[byte] = start + counts[byte], start
+        for i in range(n):
+            byte = (columns[i] >> shift) & 255
+            spare[counts[byte]] = columns[i]
+            counts[byte] += 1
+        columns[:n] = spare[:n]
+
+
+@njit(cache=True, nogil=True)
 def text_terms(points, flags, version, blocks, n_columns, table_keys, table_columns):
     """The columns and places of the known terms of one text, in any order, as often as they occur."""
     spans, hashes, text, keys, places = workspace(np.array([len(points)]), n_columns)
@@ -269,7 +303,8 @@ def text_rows(
     """
     spans, hashes, text, keys, places = workspace(ends, n_columns)
     columns, values = np.empty(SHORTEST, np.int32), np.empty(SHORTEST, np.float32)
-    found, exact = np.empty(SHORTEST, np.int32), np.empty(SHORTEST)
+    found, exact, counts = np.empty(SHORTEST, np.int32), np.empty(SHORTEST), np.empty(256, np.int64)
+    spare, largest = np.empty(SHORTEST, np.int32), (n_columns if n_columns else len(table_keys)) - 1
     row_ends = np.empty(len(ends), np.int64)
     n_values, start = 0, 0
     for row in range(len(ends)):
@@ -278,7 +313,11 @@ def text_rows(
         )
         start = ends[row]
         if n_terms > len(found):
-            found, exact = np.empty(2 * n_terms, np.int32), np.empty(2 * n_terms)
+            found, exact, spare = (
+                np.empty(2 * n_terms, np.int32),
+                np.empty(2 * n_terms),
+                np.empty(2 * n_terms, np.int32),
+            )
         if n_values + n_terms > len(columns):
             more = np.empty(len(columns) + n_terms, np.int32)
             columns = np.concatenate((columns, more))
@@ -289,7 +328,7 @@ def text_rows(
             if column >= 0:
                 found[n_found] = column
                 n_found += 1
-        found[:n_found].sort()
+        sort_columns(found, n_found, largest, spare, counts)
         n_own, total, i = 0, 0.0, 0
         while i < n_found:
             column, first = found[i], i
