@@ -60,7 +60,8 @@ def test_a_budget_below_labels_and_vocabulary_is_refused_before_training(icd, ru
 
 def test_a_vocabulary_stays_whole_where_the_whole_model_fits(icd, run, tmp_path):
     for name, budget in (("large", "2MB"), ("small", "280kB")):  # of which the vocabulary takes more than 30 %
-        shown = run("train", icd / "test.tsv", tmp_path / name, "--max-model-bytes", budget, "--n-codes", 1)
+        options = ("--max-model-bytes", budget, "--n-codes", 1, "--features", "words")
+        shown = run("train", icd / "test.tsv", tmp_path / name, *options)
         assert shown.code == 0
         assert "keeping the" not in shown.err
     small, large = (load_input(tmp_path / name).vectorizer.n_features for name in ("small", "large"))

@@ -10,7 +10,9 @@ def terms(line):
     return sum(one["contribution"] for one in line["features"]) + sum(line.get(name, 0.0) for name in named)
 
 
-@pytest.mark.parametrize("of_texts", [("--features=words",), ("--features=words+trigrams",), ("--hashing",)])
+@pytest.mark.parametrize(
+    "of_texts", [("--features=words",), ("--features=words+trigrams",), ("--hashing", "--features=words")]
+)
 def test_words_of_a_text_add_up_to_the_score(succeed, tmp_path, of_texts):
     texts = ["a cat purrs", "the dog barks", "a cow moos", "the cat sleeps", "a dog runs", "the cow eats"]
     labels = ["cat", "dog", "cow"] * 2

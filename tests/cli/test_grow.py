@@ -88,7 +88,7 @@ def test_samples_that_are_read_several_times_do_not_come_from_a_pipe(parts, smal
 
 
 def test_a_single_class_too_many_is_spoken_of_as_one(parts, succeed, run, tmp_path):
-    succeed("train", parts / "old.svm", tmp_path / "model", "--quiet")
+    succeed("train", parts / "old.svm", tmp_path / "model", "--code", "trellis", "--quiet")
     (tmp_path / "one.svm").write_text("100 1:1\n")
     shown = run("grow", tmp_path / "model", tmp_path / "one.svm", "--quiet")
     assert shown.code == 2

@@ -426,7 +426,7 @@ def test_a_resumed_training_of_a_tree_ends_with_the_same_bytes(topics, succeed, 
 
 def test_an_interruption_before_the_first_epoch_leaves_nothing(topics, run, interrupted, tmp_path):
     interrupted(0)
-    shown = run("train", topics / "train.svm", tmp_path / "model", "--quiet")
+    shown = run("train", topics / "train.svm", tmp_path / "model", "--code", "trellis", "--quiet")
     assert shown.code == 130
     assert "nothing to resume from" in shown.err
     assert list(tmp_path.iterdir()) == []

@@ -188,7 +188,7 @@ def test_counts_are_damped_when_features_are_hashed_too():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"features": "bag"}, "The 'features' parameter of TextVectorizer must be one of 'words', 'words+trigrams'"),
+        ({"features": "bag"}, "The 'features' parameter of TextVectorizer must be one of 'words', 'words+prefixes'"),
         ({"features": "characters", "word_ngrams": (1, 1)}, "The features 'characters' have no"),
         ({"word_ngrams": (2, 1)}, "must be two integers, 1 <= from <= to <= 100. Got (2, 1)"),
         ({"min_df": 0}, "The 'min_df' parameter of TextVectorizer must be an integer, at least 1. Got 0"),

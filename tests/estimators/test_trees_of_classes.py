@@ -180,8 +180,14 @@ def test_halving_chooses_a_tree_for_any_number_of_classes_and_is_refused_on_a_tr
         ExtremeClassifier(assignment="halving", code="trellis").fit(*data[0])
 
 
-def test_few_classes_stay_on_a_trellis_unless_asked(data):
-    assert ExtremeClassifier(random_state=0, rerank=None).fit(*data[0]).codebook_.trellis is not None
+def test_few_classes_of_sparse_samples_get_a_flat_tree_and_others_a_trellis(data):
+    X, y = data[0]
+    flat = ExtremeClassifier(random_state=0).fit(X, y)
+    assert (flat.codebook_.kind, flat.codebook_.width) == ("tree", 64)
+    assert flat.model_.ranking is not None
+    assert ExtremeClassifier(random_state=0).fit(X.toarray() + 5, y).codebook_.kind == "trellis"
+    limited = ExtremeClassifier(estimator=Softmax(max_memory=10**8), random_state=0).fit(X, y)
+    assert limited.codebook_.kind == "trellis"
 
 
 @pytest.mark.parametrize(

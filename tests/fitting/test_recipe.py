@@ -60,7 +60,7 @@ def test_from_five_hundred_classes_on_and_without_a_re_ranking_the_code_is_wide(
     assert open_settings(120, topics.train.X, rerank=None).width == 10
 
 
-def test_few_classes_and_dense_samples_that_are_no_embeddings_are_not_re_ranked(topics):
+def test_few_classes_on_trellises_and_dense_samples_that_are_no_embeddings_are_not_re_ranked(topics):
     assert [open_settings(n, topics.train.X).rerank for n in (99, 100, 50_001)] == [
         None,
         *["learned"] * 2,
@@ -68,6 +68,7 @@ def test_few_classes_and_dense_samples_that_are_no_embeddings_are_not_re_ranked(
     dense = topics.train.X.toarray()
     assert [open_settings(120, X).rerank for X in (dense, 100 * dense, dense + 1)] == ["learned", None, None]
     assert open_settings(5, topics.train.X, rerank="centroid").rerank == "centroid"
+    assert [open_settings(n, topics.train.X, code="auto").rerank for n in (2, 3, 99)] == [None, "learned", "learned"]
 
 
 @pytest.mark.parametrize("n_bytes", [40_000, 120_000, 10**6])
@@ -183,7 +184,8 @@ def test_without_validation_some_samples_are_held_out():
     rng = np.random.default_rng(0)
     X = sparse.csr_array((rng.random((200, 400)) < 0.1).astype(float))
     y = rng.permutation(np.arange(200) % 20)  # labels that can be memorised, but not predicted
-    classifier = ExtremeClassifier(assignment="preserving", max_model_bytes=10**6, time_limit=1e-3, random_state=0)
+    settings = {"assignment": "preserving", "code": "trellis", "max_model_bytes": 10**6, "time_limit": 1e-3}
+    classifier = ExtremeClassifier(**settings, random_state=0)
     classifier.fit(X, y)
     assert len(classifier.classes_) == 20
     assert classifier.score(X, y) > 0.7
@@ -306,7 +308,8 @@ def test_checkpoints_of_finished_widths_are_removed_as_the_search_goes_on(few_to
     def watch(report):
         seen.append({path.parent.parent.name for path in tmp_path.rglob("*.safetensors")})
 
-    classifier = ExtremeClassifier(assignment="preserving", estimator="softmax", max_model_bytes=20_000, random_state=0)
+    settings = {"assignment": "preserving", "estimator": "softmax", "code": "trellis", "max_model_bytes": 20_000}
+    classifier = ExtremeClassifier(**settings, random_state=0)
     options = {"validation": (few_topics.test.X, few_topics.test.y), "on_epoch": watch}
     classifier.fit(few_topics.train.X, few_topics.train.y, checkpoints=Checkpoints(tmp_path / "c"), **options)
     assert max(len(widths) for widths in seen) == 1
@@ -315,6 +318,7 @@ def test_checkpoints_of_finished_widths_are_removed_as_the_search_goes_on(few_to
 
 def test_a_search_goes_on_where_it_was_interrupted_and_ends_the_same(few_topics, tmp_path):
     settings = {"assignment": "preserving", "estimator": "softmax", "max_model_bytes": 20_000, "random_state": 0}
+    settings["code"] = "trellis"
     data = few_topics.train.X, few_topics.train.y
     validation = few_topics.test.X, few_topics.test.y
     undisturbed = ExtremeClassifier(**settings).fit(*data, validation=validation)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 
-from codekin import ECOCClassifier, ExtremeClassifier, TrellisClassifier
+from codekin import ECOCClassifier, ExtremeClassifier, TextClassifier, TrellisClassifier
 from codekin.cli.options import reader_of
 from codekin.cli.train_options import LEARNER_SETTINGS, OPTIONS, TEXT_SETTINGS
 from codekin.data import TextVectorizer
@@ -40,6 +40,7 @@ def test_the_options_of_learners_and_texts_have_their_defaults():
         assert (reader_of(row)(row.default) if row.name == "min_df" else row.default) in (
             of_texts[row.name].default,
             ",".join(map(str, of_texts["word_ngrams"].default)),
+            inspect.signature(TextClassifier).parameters["features"].default,
         )
 
 

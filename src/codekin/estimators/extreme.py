@@ -77,8 +77,8 @@ class ExtremeClassifier(CodedClassifier):
         Seconds after which no further recipe is tried once one is within the budget; without it, about five are.
     code : {"auto", "trellis", "tree"}, default="auto"
         Whether the codewords are paths of a trellis or of a tree with ``width`` children per node, by default a power
-        of 2 up to 64 that gives few levels. "auto" is a tree for 100 or more classes of sparse samples or embeddings,
-        dense vectors of about length 1, unless a setting needs a trellis.
+        of 2 up to 64 that gives few levels. "auto" is a tree for sparse samples of three or more classes, and for 100
+        or more of embeddings, dense vectors of about length 1, unless a setting needs a trellis.
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves have the names of the labels. If None, a tree of class means is used.
     assignment : str, Assignment, array or callable, default="auto"
@@ -102,8 +102,8 @@ class ExtremeClassifier(CodedClassifier):
         trees, within a budget and with a re-ranking of 100 or more classes of sparse samples or embeddings.
     rerank : "auto", "centroid", "learned" or None, default="auto"
         Rescore the best classes of the code with sparse class vectors: the class means, or vectors trained to separate
-        each class from those that the code confuses it with. "auto" is "learned" for 100 or more classes of sparse
-        samples or embeddings, None otherwise, and what fits within a budget.
+        each class from those that the code confuses it with. "auto" is "learned" for sparse samples on trees, and for
+        100 or more classes of sparse samples or embeddings; None otherwise, and what fits within a budget.
     candidates : {"auto", "code", "index", "both"}, default="auto"
         What lists the classes to rescore: the code's best paths, an index of the class vectors, or both. "auto" is
         "index" for 100 or more classes on trellises of width 2 to 4, "code" otherwise.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from codekin._system.memory import available_memory
-from codekin._system.rows import is_sparse
+from codekin._system.rows import StoredRows, is_sparse
 from codekin.assignments.policy import codes_of
 from codekin.classes import ClassTree
 from codekin.code.codebook import kind_of_matrix
@@ -119,7 +119,7 @@ def code_of(s: Any) -> str:
         and "tree" in codes_of(given["assignment"])
     )
     is_tree = codes_of(given["assignment"]) == ("tree",) or (
-        is_open and _are_many(s) and can_learn_trees(given["estimator"])
+        is_open and (_are_many(s) or _are_few(s)) and can_learn_trees(given["estimator"])
     )
     return "tree" if is_tree else "trellis"
 
@@ -128,9 +128,9 @@ def rerank_of(s: Any) -> str | None:
     """How the best classes are rescored.
 
     100 or more classes of sparse samples or embeddings are re-ranked, since that gains most where a bit has to separate
-    most classes; fewer classes and other dense samples are not.
+    most classes, and fewer classes of sparse samples on trees; other dense samples are not.
     """
-    return "learned" if _are_many(s) else None
+    return "learned" if _are_many(s) or (s.code == "tree" and _are_few(s)) else None
 
 
 def width_of(s: Any) -> int:
@@ -221,9 +221,13 @@ def tree_width(n_classes: int) -> int:
 
 
 def _are_many(s: Any) -> bool:
-    if is_sparse(s.X):
-        return bool(s.n_classes >= SEVERAL_CLASSES)
-    return bool(s.n_classes >= MANY_CLASSES and are_directions(s.X))
+    return bool(s.n_classes >= MANY_CLASSES and (is_sparse(s.X) or are_directions(s.X)))
+
+
+def _are_few(s: Any) -> bool:
+    """Whether a flat tree of the classes of sparse samples is learned at once: it is not learned in turns."""
+    is_unlimited = getattr(s.given["estimator"], "max_memory", None) is None and not isinstance(s.X, StoredRows)
+    return bool(SEVERAL_CLASSES <= s.n_classes < MANY_CLASSES and is_sparse(s.X) and is_unlimited)
 
 
 def are_directions(X: Any) -> bool:

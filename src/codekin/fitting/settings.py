@@ -239,7 +239,7 @@ EXTREME_SETTINGS = table_of(
         AUTO,
         "What codewords are paths of: trellis or tree.",
         names=(AUTO, *reversed(EVERY_CODE)),
-        auto="a tree for 100 or more classes of texts, other sparse samples or embeddings, unless a setting needs a "
+        auto="a tree for texts, other sparse samples and 100 or more classes of embeddings, unless a setting needs a "
         "trellis",
         resolve=defaults.code_of,
     ),
@@ -304,7 +304,7 @@ EXTREME_SETTINGS = table_of(
         f"Rescore the best classes by class vectors: none, {', '.join(RERANK)}.",
         names=(AUTO, *RERANK),
         is_optional=True,
-        auto="learned for 100 or more classes of sparse samples or embeddings",
+        auto="learned for trees, and for 100 or more classes of sparse samples or embeddings",
         follows=defaults.rerank_that_follows,
         resolve=defaults.rerank_of,
     ),
