@@ -164,7 +164,7 @@ def test_fields_have_labels_and_notes_say_what_is_not_understood(width, table, t
     assert min(seen["heights"]) >= 44
     unknown = "{}: not known, so it counts as missing. " + GUESS
     assert seen["notes"] == [INVITATION, "", unknown.format("brand"), unknown.format("on sale"), ""]
-    assert seen["unfinished"] == "price: not a number, so it counts as missing. "
+    assert seen["unfinished"] == "price: not a number, so it counts as missing."
     assert (seen["value"], seen["finished"]) == ("1e3", "")
 
 

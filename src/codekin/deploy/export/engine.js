@@ -1,6 +1,6 @@
 "use strict";
-// Predicts the classes of texts, or of rows of a table, from the arrays of a codekin model. Sums are made in the order of codekin's kernels,
-// margins in single precision and everything after them in double precision, so that the same classes come out.
+// Predicts the classes of texts, or of rows of a table, from the arrays of a codekin model. Sums are made in the order of
+// codekin's kernels, margins in single precision and everything after them in double precision, so that the same classes come out.
 
 async function unpacked(base64) {
   const bytes = Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));

@@ -12,7 +12,7 @@ const CELLS = {
       const { features, values } = featuresOfText(cell, column);
       return { features, values: values.map((value) => Math.fround(value * column.weight)) };
     },
-    field: () => ({ tag: "textarea", rows: 2 }),
+    field: { tag: "textarea", rows: 2 },
     read: ({ value }) => value,
     wrong: () => null,
   },
@@ -21,7 +21,7 @@ const CELLS = {
       const value = Number.isFinite(cell) ? Math.fround(clipped((cell - centre) / scale, 1) * weight) : 0;
       return value ? { features: [0], values: [value] } : NOTHING;
     },
-    field: () => ({ tag: "input", type: "number", step: "any", inputMode: "decimal" }),
+    field: { tag: "input", type: "number", step: "any", inputMode: "decimal" },
     read: ({ valueAsNumber }) => valueAsNumber,
     wrong: ({ validity }) => (validity.badInput ? "not a number" : null),
   },
@@ -30,7 +30,7 @@ const CELLS = {
       const place = places.get(stripped(cell));
       return place === undefined ? NOTHING : { features: [place], values: [Math.fround(weight)] };
     },
-    field: () => ({ tag: "input", type: "text", autocomplete: "off" }),
+    field: { tag: "input", type: "text", autocomplete: "off" },
     read: ({ value }, { typed }) => typed.get(stripped(value)) ?? value,
     wrong(field, column) {
       const name = stripped(this.read(field, column));
@@ -65,14 +65,14 @@ function featuresOfRow(cells, { columns }) {
 // empty, and what is wrong with it, in sentences.
 function rowFields(parent, { columns }) {
   const fields = columns.map((column, i) => {
-    const { tag, ...properties } = CELLS[column.kind].field(), id = `cell${i}`;
+    const { tag, ...properties } = CELLS[column.kind].field, id = `cell${i}`;
     const field = Object.assign(document.createElement(tag), properties, { id }), group = document.createElement("div");
     const label = Object.assign(document.createElement("label"), { htmlFor: id, textContent: column.name });
     group.className = column.kind;
     group.append(label, field);
     if (column.known) {
       const list = Object.assign(document.createElement("datalist"), { id: `${id}-known` });
-      list.append(...column.known.map((value) => Object.assign(document.createElement("option"), { value })));
+      for (const value of column.known) list.append(Object.assign(document.createElement("option"), { value }));
       field.setAttribute("list", list.id);
       group.append(list);
     }
