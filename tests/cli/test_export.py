@@ -66,7 +66,7 @@ def test_a_folder_gets_a_page(text_model, succeed, tmp_path):
     assert said.startswith(f"{page}: ")
     text = page.read_text(encoding="utf-8")
     assert "<h1>Cats &amp; dogs</h1>" in text
-    assert "predict(model, text.value, 2)" in text
+    assert "predict(model, sample, 2)" in text
     assert "@@" not in text
     assert not re.search(r"(src|href)=.https?:|fetch\(|@import", text)
 

@@ -62,7 +62,9 @@ def test_the_first_rows_are_shown_before_training(files, run, tmp_path):
     assert "numbers: kg" in rows
     assert "categories: home" in rows
     assert pets(150)["title"][0] in rows
-    assert "a page to type texts into" not in shown.out
+    assert "a page to type texts into" in shown.out
+    assert run("export", tmp_path / "m", tmp_path / "page", "--quiet").code == 0
+    assert '<div id="row"' in (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
 
 
 def test_columns_are_remembered_whatever_their_order_and_format(files, model, succeed, tmp_path):

@@ -177,11 +177,14 @@ def test_an_exported_model_answers_the_same_from_features(fitted, test_pets, tmp
     assert np.allclose(probabilities, fitted.top_k_proba(test_pets, 3)[1], atol=1e-5)
 
 
-def test_a_page_takes_one_text(fitted, tmp_path):
-    with pytest.raises(ValueError, match="A page takes one text. Got a model of the columns title, text, kg, home"):
-        export_page(fitted, tmp_path / "page")
-    one = TextClassifier(text="title", random_state=0).fit(pets(), pets()["pet"])
-    assert export_page(one, tmp_path / "page").is_file()
+def test_a_page_of_one_column_has_no_script_for_several(fitted, tmp_path):
+    several = export_page(fitted, tmp_path / "several").read_text(encoding="utf-8")
+    title = TextClassifier(text="title", random_state=0).fit(pets(), pets()["pet"])
+    one = export_page(title, tmp_path / "one").read_text(encoding="utf-8")
+    assert '<div id="row"' in several
+    assert "function rowFields" in several
+    assert '<textarea id="text"' in one
+    assert "function rowFields" not in one
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def export(
     vectorizer of texts stays outside: ONNX has none that makes the same features.
 
     A page runs in a browser, without a server: type a text, get its classes. It is one file, index.html, with the model
-    and its vectorizer inside.
+    and its vectorizer inside. Models of several columns have a field for each of them.
     """
     if target.suffix and target.suffix != ".onnx" and not target.is_dir():
         raise ValueError(

@@ -57,7 +57,7 @@ from codekin.cli.train_options import (
     with_options,
     with_weights,
 )
-from codekin.data import FittedVectorizer, ReadOptions, TextVectorizer, read_taxonomy
+from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.data.datasets import DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput
 from codekin.data.reading import format_of
@@ -173,8 +173,7 @@ def train(
         people = replace(people, n_bytes=bytes_in(model))
         summary = {**_summary(classifier, model, people, epochs), **_json_of(people)}
     summary["seconds"] = time.perf_counter() - started
-    has_page = isinstance(getattr(classifier, "vectorizer_", None), FittedVectorizer)
-    show(json.dumps(summary) if as_json else _text(people, summary, has_details=details, has_page=has_page))
+    show(json.dumps(summary) if as_json else _text(people, summary, has_details=details, has_page=is_text))
 
 
 def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> dict[str, Any]:

@@ -117,7 +117,7 @@ class FittedRows:
         return list(accumulate([*sizes, len(self.centres), *map(len, self.categories)], initial=0))
 
     @cached_property
-    def _unit(self) -> float:
+    def unit(self) -> float:
         """What a category counts."""
         further = len(self.centres) + len(self.categories)
         return 1 / sqrt(sum(weight * weight for weight in self.weights) + further)
@@ -141,16 +141,16 @@ class FittedRows:
         parts: list[csr_array] = []
         for fitted, weight, own in zip(self.texts, self.weights, cells, strict=False):
             X = fitted.transform(own)
-            X.data *= np.float32(weight * self._unit)
+            X.data *= np.float32(weight * self.unit)
             parts.append(X)
         numbers = np.array(cells[n_texts : n_texts + n_numbers], np.float64).reshape(n_numbers, n_rows).T
-        scaled = np.clip((numbers - self.centres) / self.scales, -1, 1) * self._unit
+        scaled = np.clip((numbers - self.centres) / self.scales, -1, 1) * self.unit
         parts.append(csr_array(np.nan_to_num(scaled).astype(np.float32)))
         for known, own in zip(self._column_of_category, cells[n_texts + n_numbers :], strict=True):
             places = np.array([known.get(cell, -1) for cell in own], np.int64)
             indptr = np.concatenate([[0], np.cumsum(places >= 0)])
             places = places[places >= 0]
-            values = np.full(len(places), self._unit, np.float32)
+            values = np.full(len(places), self.unit, np.float32)
             parts.append(csr_array((values, places, indptr), shape=(n_rows, len(known))))
         X = csr_array(hstack(parts, format="csr", dtype=np.float32))
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)

@@ -8,8 +8,9 @@ from scipy import sparse
 from scipy.special import softmax
 from sklearn.datasets import load_digits
 from tests.browser import seen_by
+from tests.estimators.test_rows import COLUMNS, pets
 
-from codekin import ECOCClassifier, ExtremeClassifier
+from codekin import ECOCClassifier, ExtremeClassifier, TextClassifier
 from codekin.assignments.scores import class_codeword_score
 from codekin.classes.learnability import learnability_distances
 from codekin.code import Assignment
@@ -112,6 +113,40 @@ def test_typed_texts_are_predicted_and_explained_as_in_python(settings, icd, see
             assert dict(own["features"]) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
             wanted = dict(explanation.rest(0, 12, least=1e-4))
             assert {name: own for name, own in own["rest"] if name in wanted} == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize("code", ["tree", "trellis"])
+def test_typed_rows_are_predicted_and_explained_as_in_python(code, seen):
+    table = pets()
+    classifier = TextClassifier(**COLUMNS, code=code, width=2, rerank=None, random_state=0).fit(table, table["pet"])
+    rows = [
+        {"title": "my purrs", "text": "nice litter litter", "kg": 3.4567891, "home": "land"},
+        {"title": "barks", "text": "", "kg": None, "home": "moon"},
+        {"title": "", "text": "", "kg": 0.25, "home": " water "},
+    ]
+    found = seen(
+        classifier.explore(table, table["pet"]),
+        f"""const answers = {json.dumps([list(row.values()) for row in rows])}.map((cells) => {{
+          cells.forEach((cell, i) => {{ document.getElementById(`cell${{i}}`).value = cell ?? ""; }});
+          document.getElementById("cell3").dispatchEvent(new Event("input", {{ bubbles: true }}));
+          const {{ best, explained }} = state.sample;
+          return {{ labels: texts("#sample td button"), losses: best.map((one) => one.loss),
+            explained: explained[best[0].class].features, notes: texts("#sample .body > .note") }};
+        }}), choice = document.getElementById("choice");
+        const picked = choice.value, fields = [...document.querySelectorAll("#row input, #row textarea")];
+        choice.dispatchEvent(new Event("change"));
+        return {{ answers, picked, left: fields.map((field) => field.value) }};""",
+        width=390,
+    )
+    labels, losses = classifier.top_k(rows, 3)
+    for i, (row, answer) in enumerate(zip(rows, found["answers"], strict=True)):
+        assert answer["labels"] == labels[i].tolist()
+        assert answer["losses"] == pytest.approx(losses[i].tolist(), rel=1e-6)
+        explanation = classifier.explain([row])
+        wanted = dict(explanation.top(0, 12))
+        assert dict(answer["explained"]) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+        assert ("home: not known, so it counts as missing." in answer["notes"]) == (row["home"] == "moon")
+    assert (found["picked"], found["left"]) == ("", [""] * 4)
 
 
 @pytest.mark.parametrize("code", ["tree", "trellis"])

@@ -4,10 +4,22 @@ const MOST_FEATURES = 12, MOST_CHILDREN = 5;
 Object.assign(KINDS.trellis, { shares: sharesOnTrellis, way: (row) => ({ margins: marginsOf(row, model) }) });
 Object.assign(KINDS.tree, { shares: sharesOnTrees, way: (row, classes, place) => ({ steps: Object.fromEntries(classes.map((c) => [place(c), stepsTo(row, c)])) }) });
 
-function wordsByColumn(text) {
+// For each kind of column of a row what the features of a cell stand for.
+const NAMES = {
+  text: (cell, column) => [...wordsByColumn(cell, column)].map(([k, terms]) => [k, [...terms].map((term) => `${column.name}: ${term}`)]),
+  number: (cell, { name }) => [[0, [`${name} = ${Number(cell.toPrecision(6))}`]]],
+  category: (cell, { name, places }) => [[places.get(stripped(cell)), [`${name} = ${stripped(cell)}`]]],
+};
+
+function namesOf(sample) {
+  if (!model.columns) return wordsByColumn(sample, model);
+  return new Map(model.columns.flatMap((column, i) => NAMES[column.kind](sample[i], column).map(([k, names]) => [column.start + k, names])));
+}
+
+function wordsByColumn(text, own) {
   const words = new Map();
-  for (const term of termsOf(text, model.vectorizer)) {
-    const column = columnOf(term, model);
+  for (const term of termsOf(text, own.vectorizer)) {
+    const column = columnOf(term, own);
     if (column !== undefined) words.set(column, (words.get(column) ?? new Set()).add(term));
   }
   return words;

@@ -21,8 +21,8 @@ from codekin.code import entry_for
 from codekin.data.row_features import Features, FittedRows
 from codekin.deploy.explore.content import MOST_TO_TYPE, N_BEST, WRITERS, described
 from codekin.deploy.export.contents import packed
+from codekin.deploy.export.page import ROWS, described_model
 from codekin.deploy.export.page import SCRIPTS as ENGINE
-from codekin.deploy.export.page import described_model
 from codekin.explaining.contributions import quadrature
 from codekin.pages.html import asset, filled
 from codekin.samples import Samples
@@ -33,7 +33,7 @@ LEAST_STEP = 0.1
 LABEL_LENGTHS = (80, 40, 20, 8)
 """How many characters of a label are kept; fewer if the page would be too large."""
 SCRIPTS = {
-    "codekin.deploy.export": ENGINE,
+    "codekin.deploy.export": (*ENGINE, ROWS),
     "codekin.deploy.explore": ("explorer.js", "panels.js", "contributions.js", "sample.js", "moving.js"),
 }
 FRAME = '<iframe srcdoc="{page}" title="{title}" style="width: 100%; height: 46rem; border: 1px solid #8886"></iframe>'

@@ -15,18 +15,20 @@ function bars(rows, most = null) {
 function showInputs() {
   const inputs = $("#sample .inputs");
   if (model) {
-    const text = made("textarea", { id: "text", placeholder: "Type a text" });
-    text.addEventListener("input", () => {
+    const input = model.columns ? made("div", { id: "row", role: "group", ariaLabel: invitationOf(model) }) : made("textarea", { id: "text", placeholder: "Type a text" });
+    const typed = typedIn(input, model);
+    input.addEventListener("input", () => {
       if ($("#choice")) $("#choice").selectedIndex = -1;
-      showSample(text.value ? typedSample(text.value) : null);
+      const { sample, wrong } = typed();
+      showSample(sample ? { ...typedSample(sample), wrong } : null);
     });
-    inputs.append(made("div", {}, made("label", { htmlFor: "text", textContent: "Type a text" }), text));
+    inputs.append(made("div", {}, model.columns ? null : made("label", { htmlFor: "text", textContent: "Type a text" }), input));
   }
   if (page.samples?.length) {
     const choice = made("select", { id: "choice" }, ...page.samples.map((one, i) => made("option", { value: i, textContent:
       `${one.true === null ? "unknown class" : one.best[0].class === one.true ? "right" : "wrong"}: ${one.name.slice(0, 80)}` })));
     choice.addEventListener("change", () => {
-      if (model) $("#text").value = "";
+      inputs.querySelectorAll("textarea, input").forEach((field) => { field.value = ""; });
       showSample(storedSample(Number(choice.value)));
     });
     const what = page.samples.length < page.n_measured ? `Pick a sample: ${page.samples.length} of ${page.n_measured.toLocaleString("en")}, half of them wrong if there are enough` : "Pick a sample";
@@ -39,9 +41,9 @@ function storedSample(i) {
   const n = margins ? margins.length / page.samples.length : 0;
   return { ...one, margins: margins ? margins.subarray(one.margins * n, (one.margins + 1) * n) : null };
 }
-// What the model says about a text, in the form of a stored sample.
-function typedSample(text) {
-  const row = featuresOf(text, model), words = wordsByColumn(text), place = (c) => model.arrays.place_of_path[c];
+// What the model says about a text or a row, in the form of a stored sample.
+function typedSample(sample) {
+  const row = featuresOf(sample, model), words = namesOf(sample), place = (c) => model.arrays.place_of_path[c];
   const found = bestOf(model, row, Math.min(8, model.n_best));
   const best = found.map(({ c, loss, log, before }) => ({ class: place(c), loss, probability: Math.exp(log), before }));
   if (isUnknown(model, row)) return { best, isTyped: true, n_known: 0, isUnknown: true };
@@ -53,9 +55,10 @@ function typedSample(text) {
 function showSample(sample, shown = null) {
   state.sample = sample;
   const body = $("#sample .body");
-  if (!sample) return body.replaceChildren(made("p", { className: "note", textContent: model ? "Type a text, or pick a sample." : "Nothing is chosen." }));
+  if (!sample) return body.replaceChildren(made("p", { className: "note", textContent: model ? `${invitationOf(model)}, or pick a sample.` : "Nothing is chosen." }));
   const parts = [], c = shown ?? sample.best[0].class;
   state.shown = c;
+  for (const textContent of sample.wrong ?? []) parts.push(made("p", { className: "note", textContent }));
   if (sample.n_known === 0) parts.push(made("p", { className: "note", textContent: guessOf(model) }));
   if (!sample.isTyped) parts.push(made("p", {}, sample.name), made("p", {}, "True class: ", sample.true === null ? "not known to the model" : classButton(sample.true)));
   const best = made("div", {}, made("h3", { textContent: "The best classes" }), bestTable(sample, c));

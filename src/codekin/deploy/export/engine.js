@@ -1,6 +1,6 @@
 "use strict";
-// Predicts the classes of texts from the arrays of a codekin model. Sums are made in the order of codekin's kernels,
-// margins in single precision and everything after them in double precision, so that the same classes come out.
+// Predicts the classes of texts, or of rows of a table, from the arrays of a codekin model. Sums are made in the order of
+// codekin's kernels, margins in single precision and everything after them in double precision, so that the same classes come out.
 
 async function unpacked(base64) {
   const bytes = Uint8Array.from(atob(base64.trim()), (letter) => letter.charCodeAt(0));
@@ -97,7 +97,9 @@ function hashed(term, nColumns) {
 
 const columnOf = (term, { vectorizer, vocabulary }) => (vocabulary ? vocabulary.get(term) : hashed(term, vectorizer.n_columns));
 
-function featuresOf(text, model) {
+const featuresOf = (sample, model) => (model.columns ? featuresOfRow : featuresOfText)(sample, model);
+
+function featuresOfText(text, model) {
   const { vectorizer, arrays } = model, counts = new Map();
   for (const term of termsOf(text, vectorizer)) {
     const column = columnOf(term, model);
@@ -170,7 +172,7 @@ function shareOut(listed, log, { temperature }) {
 
 // Whether nothing is known about a row, so that the answer is the most frequent classes.
 const isUnknown = ({ prior }, { features }) => Boolean(prior) && !features.length;
-const guessOf = ({ prior }) => `The model knows none of these words; ${prior ? "these are the most frequent classes" : "this is its guess without any"}.`;
+const guessOf = ({ prior, columns }) => `The model knows ${columns ? "nothing of this" : "none of these words"}; ${prior ? "these are the most frequent classes" : "this is its guess without any"}.`;
 
 // The best classes of a row: [{c, loss, log}], best first; classes are in the order of their paths. If they are re-ranked,
 // also their places before, whether they are candidates, and how far the losses of others are raised.
@@ -210,14 +212,19 @@ function reranked(codes, log, score, ranking, k) {
   return sorted.slice(0, k);
 }
 
-// The best classes of a text: [{c, label, loss, probability}], best first.
-function predict(model, text, k) {
-  return bestOf(model, featuresOf(text, model), k).map(({ c, loss, log }) => ({ c, label: model.labels[c], loss, probability: Math.exp(log) }));
+// The best classes of a text or a row: [{c, label, loss, probability}], best first.
+function predict(model, sample, k) {
+  return bestOf(model, featuresOf(sample, model), k).map(({ c, loss, log }) => ({ c, label: model.labels[c], loss, probability: Math.exp(log) }));
 }
+
+// What asks for a sample, and a function: the sample in a field or in those of a row, and what is wrong with it.
+const invitationOf = ({ columns }) => (columns ? "Fill in what you know" : "Type a text");
+const typedIn = (input, model) => (model.columns ? rowFields(input, model) : () => ({ sample: input.value, wrong: [] }));
 
 async function loaded(base64) {
   const model = await unpacked(base64);
-  if (!model.vectorizer.n_columns) model.vocabulary = vocabularyOf(model);
+  if (model.columns) prepareColumns(model);
+  else if (!model.vectorizer.n_columns) model.vocabulary = vocabularyOf(model);
   KINDS[model.kind].prepare(model);
   return model;
 }

@@ -1,11 +1,10 @@
-"""A text classifier as a static page: the arrays of the model and a script that predicts, in one HTML file."""
+"""A classifier of texts or rows as a static page: the model's arrays and a script that predicts, in one HTML file."""
 
 from __future__ import annotations
 
 import html
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,10 @@ from codekin.pages.html import asset, filled
 
 PAGE = "index.html"
 SCRIPTS = "engine.js", "codes.js"
+ROWS = "rows.js"
+"""The further script of models of several columns."""
+TEXT_FIELD = '<label for="text">Text to classify</label>\n<textarea id="text" autofocus></textarea>'
+ROW_FIELDS = '<div id="row" role="group" aria-label="Sample to classify"></div>'
 
 
 def export_page(
@@ -39,13 +42,14 @@ def export_page(
     """Write a text classifier as a static page: type a text, get its classes, without a server.
 
     The page is one HTML file with the model inside, which needs no network; any browser since 2023 shows it, from a
-    disk or from any web server. Anyone who has the page has the model, its vocabulary and its labels.
+    disk or from any web server. Anyone who has the page has the model, its vocabulary and its labels. Models of several
+    columns have a field for each of them; empty ones count as missing.
 
     Parameters
     ----------
     classifier : TextClassifier or ExtremeClassifier
-        One or more trees of classes or a single code on a trellis, re-ranked or not, of one text. Several codes on a
-        trellis and models of several columns cannot be exported.
+        One or more trees of classes or a single code on a trellis, re-ranked or not. Several codes on a trellis cannot
+        be exported.
     folder : path
         Where to write ``index.html``; the folder is made if necessary.
     vectorizer : FittedVectorizer, optional
@@ -72,13 +76,15 @@ def export_page(
     n_shown = min(k, len(classifier.classes_))
     check_n_labels(model, n_shown)
     content = packed(*described_model(classifier, vectorizer, n_shown))
+    fields, scripts = (ROW_FIELDS, (*SCRIPTS, ROWS)) if isinstance(vectorizer, FittedRows) else (TEXT_FIELD, SCRIPTS)
     n_classes, n_features = f"{model.n_classes:,}", f"{vectorizer.n_features:,}"
     values = {
         "title": html.escape(title),
         "footer": f"{n_classes} classes, {n_features} features. Everything happens in this page; no text leaves it. "
         f"Made with codekin {__version__}.",
         "model": content,
-        "engine": "".join(asset("codekin.deploy.export", name) for name in SCRIPTS),
+        "fields": fields,
+        "engine": "".join(asset("codekin.deploy.export", name) for name in scripts),
         "k": str(n_shown),
     }
     page = filled(asset("codekin.deploy.export", "page.html"), values)
@@ -96,15 +102,12 @@ def described_model(classifier: Any, vectorizer: Features, k: int) -> tuple[dict
     model = exported_model(classifier)
     if not hasattr(classifier, "temperature_"):
         raise ValueError(f"A page holds an ExtremeClassifier. Got one of type {type(classifier).__name__}.")
-    if isinstance(vectorizer, FittedRows):
-        columns = ", ".join(replace(vectorizer.columns, label=None).names)
-        raise ValueError(f"A page takes one text. Got a model of the columns {columns}; codekin serve takes these.")
     writer = entry_for(WRITERS, model.codebook)
-    settings, arrays = vectorizer.to_state()
+    features, arrays = _described_features(vectorizer)
     classes = np.argsort(model.assignment.codeword_of_class, kind="stable")
     description: dict[str, Any] = {
         "labels": [str(label) for label in classifier.classes_[classes].tolist()],
-        "vectorizer": settings,
+        **features,
         "kind": model.codebook.kind,
         "n_classes": model.n_classes,
         "temperature": float(model.temperature),
@@ -126,6 +129,26 @@ def described_model(classifier: Any, vectorizer: Features, k: int) -> tuple[dict
         }
     writer(model, classes, description, arrays)
     return description, arrays
+
+
+def _described_features(vectorizer: Features) -> tuple[dict[str, Any], Arrays]:
+    """What makes features of a text, or of every cell of a row; the columns are in the order of the cells."""
+    if not isinstance(vectorizer, FittedRows):
+        settings, arrays = vectorizer.to_state()
+        return {"vectorizer": settings}, arrays
+    names, unit, columns, arrays = vectorizer.columns, vectorizer.unit, [], {}
+    for k, (name, weight, fitted) in enumerate(zip(names.text, vectorizer.weights, vectorizer.texts, strict=True)):
+        settings, own = fitted.to_state()
+        arrays |= {f"text{k}_{of}": array for of, array in own.items()}
+        rounded = float(np.float32(weight * unit))
+        columns.append(
+            {"kind": "text", "name": name, "n": fitted.n_features, "weight": rounded, "vectorizer": settings}
+        )
+    for name, centre, scale in zip(names.numbers, vectorizer.centres, vectorizer.scales, strict=True):
+        columns.append({"kind": "number", "name": name, "n": 1, "weight": unit, "centre": centre, "scale": scale})
+    for name, known in zip(names.categories, vectorizer.categories, strict=True):
+        columns.append({"kind": "category", "name": name, "n": len(known), "weight": unit, "known": known})
+    return {"columns": columns}, arrays
 
 
 def _write_trellis(model: Any, classes: NDArray[Any], description: dict[str, Any], arrays: Arrays) -> None:
