@@ -32,12 +32,18 @@ class LoadedModel:
             saved = load_saved(folder, trusted=trust)
         if saved.parts is None:
             raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
-        if has_parts(saved.model) and not takes_parts:
+        if saved.parts.subclasses is not None and not takes_parts:
             raise ModelFolderError(
                 f"{folder} holds a SubclassClassifier, whose classes may have several codewords; "
                 "codekin predict, evaluate and inspect accept it, other commands do not."
             )
-        self.saved, self.classifier, self.model_input = saved, saved.model, saved.model_input
+        self.saved, self.parts, self.model_input = saved, saved.parts, saved.model_input
+        self.labels = (saved.parts.subclasses or saved.parts).labels
+
+    @property
+    def classifier(self) -> Any:
+        """The estimator that was saved."""
+        return self.saved.model
 
     def reader(
         self,
@@ -54,7 +60,8 @@ class LoadedModel:
         By default ``index_base``, ``labels`` and the columns of a ``table`` are those of training. What was understood
         of a table is shown once.
         """
-        if not hasattr(self.classifier, "n_features_in_"):
+        n_features = self.parts.n_features
+        if n_features is None:
             raise ModelFolderError(
                 "The model does not know the number of features, so no file can be read for it. Load it in Python with "
                 "load_model and pass samples like those it was fitted to."
@@ -62,12 +69,11 @@ class LoadedModel:
         if index_base is not None and self.model_input.vectorizer is not None:
             raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
         options = ReadOptions(
-            labels=label_kind(self.classifier.classes_) if labels is None else labels,
+            labels=label_kind(self.labels) if labels is None else labels,
             multilabel=multilabel,  # type: ignore[arg-type]
             index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
             **(table or {}),
         )
-        n_features = self.classifier.n_features_in_
         chunks = partial(self.model_input.chunks, data, format=format, n_features=n_features, options=options)
         shown: list[str] = []
 

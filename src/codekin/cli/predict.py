@@ -66,14 +66,18 @@ def predict(
     """
     check_sources({"DATA": data, "MODEL": model}, output)
     loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
-    classifier, display = loaded.classifier, loaded.display
+    display, k = loaded.display, min(top_k or 1, len(loaded.labels))
+    has_parts = loaded.parts.subclasses is not None
     if coverage is not None:
-        _check_coverage(model, classifier, coverage, top_k, probabilities)
+        calibration = None if has_parts else loaded.parts.set_calibration
+        _check_coverage(model, calibration, coverage, top_k, probabilities)
+    # Only the estimator knows which classes parts belong to; all others need no more than the model.
+    answering: Any = loaded.classifier if has_parts or coverage is not None else loaded.saved.coded
     known_words = known_word_counter(loaded.model_input.vectorizer)
     if min_known and known_words is None:
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
     if not as_json:
-        _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities or coverage is not None)
+        _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or coverage is not None)
     samples = loaded.reader(data, format, index_base, labels="none", table=table)
     stage, n_done = f"predicting {data}", 0
     # Do not fill the log while waiting for lines of a pipe.
@@ -88,9 +92,10 @@ def predict(
             for X, _ in samples(chunk_rows=chunk_rows, progress=progress):
                 known = None if known_words is None else known_words(X)
                 if coverage is not None:
-                    labels, of_labels = [own.tolist() for own in classifier.predict_sets(X, coverage)], None
+                    labels, of_labels = [own.tolist() for own in answering.predict_sets(X, coverage)], None
                 else:
-                    labels, of_labels = best_labels(classifier, X, top_k or 1, probabilities)
+                    own = None if has_parts else loaded.labels
+                    labels, of_labels = best_labels(answering, X, k, probabilities, own)
                 for i in [i for i, n in enumerate(known or ()) if n < min_known]:
                     labels[i] = []
                     if of_labels is not None:
@@ -107,14 +112,14 @@ def predict(
                 n_done += len(labels)
 
 
-def _check_coverage(model: Path, classifier: Any, coverage: float, top_k: int | None, probabilities: bool) -> None:
+def _check_coverage(model: Path, calibration: Any, coverage: float, top_k: int | None, probabilities: bool) -> None:
     """Stop before any sample is read if sets cannot be predicted."""
     other = "--top-k" if top_k is not None else "--probabilities" if probabilities else None
     if other is not None:
         raise ValueError(f"--coverage prints sets of labels. Got {other} as well.")
-    if not hasattr(classifier, "set_calibration_"):
+    if calibration is None:
         raise ValueError(f"--coverage needs a calibrated model; codekin calibrate {model} DATA makes it one.")
-    classifier.set_calibration_.largest_score(coverage)
+    calibration.largest_score(coverage)
 
 
 def _check_labels(labels: Any, *, has_columns: bool) -> None:

@@ -23,8 +23,7 @@ from codekin.estimators.base import CodedClassifier
 from codekin.estimators.text_predictions import with_features
 from codekin.learners.independent import EstimatorBits
 from codekin.model import Model
-from codekin.storage import ModelFolderError, SavedModel, load_saved
-from codekin.storage.folder import Trust
+from codekin.storage import ModelFolderError, SavedModel, Trust, load_saved
 
 __all__ = ["Predictor"]
 
@@ -111,9 +110,9 @@ class Predictor:
         -------
         Predictor
         """
-        saved = load_coded(folder, trusted=trusted, has_estimator=False)
+        saved = load_coded(folder, trusted=trusted)
         parts: Any = saved.parts  # never None here
-        return cls.__new__(cls)._take(saved.model, parts.labels, parts.n_features, saved.model_input.vectorizer)
+        return cls.__new__(cls)._take(saved.coded, parts.labels, parts.n_features, saved.model_input.vectorizer)
 
     @property
     def labels(self) -> list[Any]:
@@ -310,15 +309,18 @@ def _stacked(rows: list[Row], is_dense: bool) -> Any:
     return sparse.csr_array((values, indices, indptr), shape=(len(rows), rows[0].n_features))
 
 
-def best_labels(classifier: Any, X: Any, k: int, has_probabilities: bool) -> Best:
-    """The k best labels of each sample, or all if there are fewer, best first; and their probabilities, if wanted."""
-    k = min(k, len(classifier.classes_))
+def best_labels(model: Any, X: Any, k: int, has_probabilities: bool, labels: Any = None) -> Best:
+    """The k best labels of each sample, best first; and their probabilities, if wanted.
+
+    ``labels`` are those of a Model's classes; an estimator has its own.
+    """
     if has_probabilities:
-        labels, probabilities = classifier.top_k_proba(X, k)
-        return labels.tolist(), probabilities.tolist()
-    # Decoding only the best class is faster.
-    labels = classifier.predict(X)[:, None] if k == 1 else classifier.top_k(X, k)[0]
-    return labels.tolist(), None
+        best, probabilities = model.top_k_proba(X, k)
+    else:
+        # Decoding only the best class is faster.
+        best, probabilities = model.predict(X)[:, None] if k == 1 else model.top_k(X, k)[0], None
+    named = best if labels is None else labels[best]
+    return named.tolist(), None if probabilities is None else probabilities.tolist()
 
 
 def json_objects(
@@ -346,9 +348,9 @@ def json_objects(
         yield answer if known_words is None else {**answer, "known_words": known_words[i]}
 
 
-def load_coded(folder: str | os.PathLike[str], *, trusted: Trust = False, has_estimator: bool = True) -> SavedModel:
+def load_coded(folder: str | os.PathLike[str], *, trusted: Trust = False) -> SavedModel:
     """What is in a model folder, if it is a classifier that can predict one sample at a time."""
-    saved = load_saved(folder, trusted=trusted, has_estimator=has_estimator)
+    saved = load_saved(folder, trusted=trusted)
     if saved.parts is None:
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     if saved.parts.subclasses is not None:

@@ -29,7 +29,7 @@ from codekin.deploy.serve.requests import (
     sample,
     shown,
 )
-from codekin.storage.folder import Trust
+from codekin.storage import Trust
 
 try:
     from starlette.applications import Starlette
