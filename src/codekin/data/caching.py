@@ -268,11 +268,11 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
     lengths: list[NDArray[np.int32]] = []
     weights: list[NDArray[np.float32] | None] = []
     with (
-        opened(path) as stream,
+        opened(path) as (stream, name),
         (folder / "features.npy").open("wb+") as features,
         (folder / "values.npy").open("wb+") as values,
     ):
-        reader = FileReader(path, stream, reading.format, reading.n_features, reading.options)
+        reader = FileReader(path, stream, name, reading.format, reading.n_features, reading.options)
         for file, kind in ((features, "<i4"), (values, "<f4")):
             _write_header(file, kind, 0)
         for part in watched(reader.parts, stream, progress):

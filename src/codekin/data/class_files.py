@@ -54,7 +54,7 @@ def read_taxonomy(
     parent_of: dict[str, str] = {}
     lines: list[int] = []  # those of the edges in parent_of, in the same order
     alone: list[str] = []
-    for line, fields in _lines(source, name):
+    for line, fields in _lines(source):
         if len(fields) != 2 and layout == "edges":
             raise DataError(name, f"a line holds a parent and a child. Got {len(fields)} names instead.", line=line)
         if "" in fields:
@@ -89,9 +89,9 @@ def read_taxonomy(
     return tree if leaves <= set(wanted) else tree.restricted_to(np.arange(tree.n_classes))
 
 
-def _lines(source: Source, name: str) -> Iterator[tuple[int, list[str]]]:
+def _lines(source: Source) -> Iterator[tuple[int, list[str]]]:
     """The number and the names of each line that has any."""
-    for number, line in text_lines(source, name):
+    for number, line in text_lines(source):
         # Only ASCII whitespace separates: other whitespace may be part of a name.
         content = line.strip(" \t\r")
         if content and content[0] != "#":
@@ -187,7 +187,7 @@ def _table(source: Source, name: str) -> tuple[FloatArray, tuple[str, ...] | Non
     columns: list[str] | None = None
     separator: str | None = None
     n_entries = 0
-    for line, text in text_lines(source, name):
+    for line, text in text_lines(source):
         if not text.strip() or text.startswith("#"):
             continue
         if not n_entries:

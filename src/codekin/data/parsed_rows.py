@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.sparse import csr_array
 from codekin.code import IntArray
 from codekin.data.blocks import LineBlock, not_utf8
 from codekin.data.datasets import DataError, LabelArray
-from codekin.data.options import LabelKind, ReadOptions
+from codekin.data.options import LabelKind, MultilabelPolicy, ReadOptions
 
 RowLabels = NDArray[np.int64] | list[str] | None
 Cell = str | tuple[str, ...]
@@ -47,26 +48,18 @@ class Rows:
     def __getitem__(self, rows: slice) -> Rows:
         start, stop, _ = rows.indices(len(self))
         features = slice(int(self._ends[start]), int(self._ends[stop]))
-        return Rows(
-            self.indices[features],
-            self.values[features],
-            self.n_in_row[rows],
-            None if self.labels is None else self.labels[rows],
-            None if self.weights is None else self.weights[rows],
-        )
+        return self._picked(features, rows, None if self.labels is None else self.labels[rows])
 
-    def without(self, is_dropped: NDArray[np.bool_]) -> Rows:
+    def without(self, is_dropped: NDArray[np.bool_] | None) -> Rows:
         """The rows that are not dropped."""
-        is_kept = np.repeat(~is_dropped, self.n_in_row)
+        if is_dropped is None:
+            return self
         kept = np.flatnonzero(~is_dropped)
-        labels = self.labels
-        return Rows(
-            self.indices[is_kept],
-            self.values[is_kept],
-            self.n_in_row[kept],
-            [labels[i] for i in kept] if isinstance(labels, list) else None if labels is None else labels[kept],
-            None if self.weights is None else self.weights[kept],
-        )
+        return self._picked(np.repeat(~is_dropped, self.n_in_row), kept, _labels_at(self.labels, kept))
+
+    def _picked(self, features: Any, rows: Any, labels: RowLabels) -> Rows:
+        weights = None if self.weights is None else self.weights[rows]
+        return Rows(self.indices[features], self.values[features], self.n_in_row[rows], labels, weights)
 
     def matrix(self, n_features: int, index_base: int) -> csr_array:
         """The rows as a matrix."""
@@ -94,48 +87,36 @@ class TextRows:
         return len(self.texts)
 
     def __getitem__(self, rows: slice) -> TextRows:
-        return TextRows(
-            self.texts[rows],
-            None if self.labels is None else self.labels[rows],
-            {name: column[rows] for name, column in self.columns.items()},
-            {name: column[rows] for name, column in self.numbers.items()},
-        )
+        return self._picked(itemgetter(rows), None if self.labels is None else self.labels[rows])
 
     def without(self, is_dropped: NDArray[np.bool_] | None) -> TextRows:
         """The rows that are not dropped."""
         if is_dropped is None:
             return self
-        kept = np.flatnonzero(~is_dropped).tolist()
-        labels = self.labels
-        return TextRows(
-            [self.texts[i] for i in kept],
-            [labels[i] for i in kept] if isinstance(labels, list) else None if labels is None else labels[kept],
-            {name: [column[i] for i in kept] for name, column in self.columns.items()},
-            {name: [column[i] for i in kept] for name, column in self.numbers.items()},
-        )
+        kept = np.flatnonzero(~is_dropped)
+        return self._picked(lambda column: [column[i] for i in kept], _labels_at(self.labels, kept))
+
+    def _picked(self, pick: Callable[[list[Any]], list[Any]], labels: RowLabels) -> TextRows:
+        columns = {name: pick(column) for name, column in self.columns.items()}
+        return TextRows(pick(self.texts), labels, columns, {name: pick(own) for name, own in self.numbers.items()})
 
 
+def _labels_at(labels: RowLabels, kept: IntArray) -> RowLabels:
+    return [labels[i] for i in kept] if isinstance(labels, list) else None if labels is None else labels[kept]
+
+
+@dataclass
 class LabelColumn:
-    """The labels of a file, and what kind they are."""
+    """The labels of a file, and what kind they are; the kind is settled when some rows are handed out.
 
-    def __init__(self, options: ReadOptions) -> None:
-        self.kind: LabelKind = options.labels
-        self.n_promised: int | None = None  # from a header: labels are numbers below it, separated by commas
-        self._policy = options.multilabel
-        self._is_settled = False
-        self._has_text = options.labels == "str"
+    ``n_promised`` is from a header: labels are numbers below it, separated by commas.
+    """
 
-    def settle(self) -> None:
-        """Fix the kind of labels, since some rows are handed out."""
-        self._is_settled = True
-
-    @property
-    def _must_be_integers(self) -> bool:
-        return self._are_numbers or (self._is_settled and not self._has_text)
-
-    @property
-    def _are_numbers(self) -> bool:
-        return self.kind == "int" or self.n_promised is not None
+    kind: LabelKind
+    policy: MultilabelPolicy
+    has_text: bool
+    n_promised: int | None = None
+    is_settled: bool = False
 
     def of_spans(
         self, block: LineBlock, spans: IntArray, integers: NDArray[np.int64], n_odd: int
@@ -143,59 +124,47 @@ class LabelColumn:
         """The labels at ``spans`` of a block, and which rows to drop, if any."""
         if self.kind == "none":
             return None, None
-        if n_odd == 0 and not self._has_text:
+        if n_odd == 0 and not self.has_text:
             if len(integers) and self.n_promised is not None:
                 for row in (int(integers.argmin()), int(integers.argmax())):
                     self._check_promise(int(integers[row]), partial(block.error, int(spans[row, 0])))
             return integers, None
-        known: dict[bytes, int | str | None] = {}
-        labels: list[int | str | None] = []
-        for start, stop in spans.tolist():
-            field = block.text[start:stop]
+        starts, fields = spans[:, 0].tolist(), [block.text[start:stop] for start, stop in spans.tolist()]
+
+        def read(row: int, field: bytes) -> int | str | None:
+            error = partial(block.error, starts[row])
             try:
-                label = known[field]
-            except KeyError:
-                label = known[field] = self._read(field, block, start)
-            labels.append(label)
-        return self._with_dropped(labels)
+                return self._label(field.decode(), error)
+            except UnicodeDecodeError:
+                raise error(f"the label {field!r} is not UTF-8.") from None
+
+        return self._labels(fields, read)
 
     def of_cells(
         self, cells: Sequence[Cell], error: Callable[[int, str], DataError]
     ) -> tuple[RowLabels, NDArray[np.bool_] | None]:
         """The labels of some rows of a table, and which rows to drop, if any; ``error`` names a row in errors."""
-        known: dict[Cell, int | str | None] = {}
-        labels: list[int | str | None] = []
+        return self._labels(cells, lambda row, cell: self._label(cell, partial(error, row)))
+
+    def _labels(
+        self, cells: Sequence[Any], read: Callable[[int, Any], int | str | None]
+    ) -> tuple[RowLabels, NDArray[np.bool_] | None]:
+        """The labels as one kind; each cell is read once."""
+        known: dict[Any, int | str | None] = {}
         for row, cell in enumerate(cells):
-            try:
-                label = known[cell]
-            except KeyError:
-                label = known[cell] = self._label(cell, partial(error, row))
-            labels.append(label)
-        return self._with_dropped(labels)
-
-    def _with_dropped(self, labels: list[int | str | None]) -> tuple[RowLabels, NDArray[np.bool_] | None]:
-        is_dropped = np.array([label is None for label in labels], dtype=bool)
-        return self._as_one_kind([0 if label is None else label for label in labels]), (
-            is_dropped if is_dropped.any() else None
-        )
-
-    def _as_one_kind(self, labels: list[int | str]) -> RowLabels:
-        if not self._has_text and all(isinstance(label, int) for label in labels):
-            return np.array(labels, dtype=np.int64)
-        self._has_text = True
-        return [str(label) for label in labels]
-
-    def _read(self, field: bytes, block: LineBlock, position: int) -> int | str | None:
-        try:
-            text = field.decode()
-        except UnicodeDecodeError:
-            raise block.error(position, f"the label {field!r} is not UTF-8.") from None
-        return self._label(text, partial(block.error, position))
+            if cell not in known:
+                known[cell] = read(row, cell)
+        self.has_text = self.has_text or any(isinstance(label, str) for label in known.values())
+        labels = [known[cell] for cell in cells]
+        is_dropped = np.array([label is None for label in labels]) if None in known.values() else None
+        return [str(label) for label in labels] if self.has_text else np.array(
+            [label or 0 for label in labels], np.int64
+        ), is_dropped
 
     def _label(self, cell: Cell, error: Callable[[str], DataError]) -> int | str | None:
         """The label of a row, None if the row is dropped."""
         if not cell:
-            if self._policy == "error":
+            if self.policy == "error":
                 raise error("this row has no label.")
             return None
         if isinstance(cell, str):
@@ -205,29 +174,26 @@ class LabelColumn:
         else:
             parts, are_several, text = list(cell), True, ", ".join(cell)
         if len(parts) > 1 and are_several:
-            if self._policy == "error":
+            if self.policy == "error":
                 raise error(
                     f"{len(parts)} labels ({shortened(text)}) where one is expected; "
                     "with the multilabel option, first takes the first, drop leaves such rows out."
                 )
-            if self._policy == "drop":
+            if self.policy == "drop":
                 return None
             text = parts[0]
-        if self._are_numbers:
-            return self._number(text, error)
+        if self.kind == "int" or self.n_promised is not None:
+            integer = _INTEGER.fullmatch(text)
+            if integer is None:
+                raise error(f"the label {shortened(text)!r} is not an integer of up to 18 digits.")
+            self._check_promise(int(integer[1]), error)
+            return text if self.kind == "str" else int(integer[1])
         if self.kind == "str" or _PLAIN_INTEGER.fullmatch(text) is None:
-            if self._must_be_integers:
+            if self.is_settled and not self.has_text:
                 rule = "comes after plain integers (7, -1) only; pass labels='str'."
                 raise error(f"the label {shortened(text)!r} {rule}")
             return text
         return int(text)
-
-    def _number(self, text: str, error: Callable[[str], DataError]) -> int | str:
-        integer = _INTEGER.fullmatch(text)
-        if integer is None:
-            raise error(f"the label {shortened(text)!r} is not an integer of up to 18 digits.")
-        self._check_promise(int(integer[1]), error)
-        return text if self.kind == "str" else int(integer[1])
 
     def _check_promise(self, label: int, error: Callable[[str], DataError]) -> None:
         if self.n_promised is not None and not 0 <= label < self.n_promised:
@@ -290,12 +256,6 @@ class FeatureNumbers:
     _has_zero: bool = False
     _largest: int = -1
     _line_of_largest: int = 0
-
-    def __post_init__(self) -> None:
-        if self.options.index_base != "auto":
-            self.index_base = self.options.index_base
-        if self.n_features is not None and not 1 <= self.n_features <= MAX_FEATURES:
-            raise ValueError(f"'n_features' must be from 1 to {MAX_FEATURES}. Got {self.n_features} instead.")
 
     def allowed_range(self) -> tuple[int, int]:
         """The smallest and the largest index that may occur."""

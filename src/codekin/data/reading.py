@@ -35,13 +35,12 @@ from codekin.data.blocks import (
     in_utf8,
     line_blocks,
     opened,
-    source_name,
 )
 from codekin.data.datasets import Data, DataError, SparseData, TableColumns
 from codekin.data.npz import npz_rows
 from codekin.data.options import FORMATS as FORMATS  # noqa: PLC0414
-from codekin.data.options import ReadOptions, check_options
-from codekin.data.parsed_rows import FeatureNumbers, LabelColumn, Rows, TextRows, classes_of, text_rows
+from codekin.data.options import ReadOptions
+from codekin.data.parsed_rows import MAX_FEATURES, FeatureNumbers, LabelColumn, Rows, TextRows, classes_of, text_rows
 from codekin.data.table_formats import (
     DELIMITERS,
     LABEL_AND_TEXT,
@@ -74,6 +73,15 @@ FORMAT_OF_SUFFIX = {
 }
 """The formats of file extensions, with or without a further ``.gz``, ``.bz2``, ``.xz`` or ``.zst``."""
 
+TEXTS = "texts"
+"""The format for models of texts: that of the file's name, otherwise "tsv"."""
+_TABLES = ("csv", "tsv", "jsonl", "parquet")
+_OPTION_FORMATS = {
+    **dict.fromkeys(("label", "text", "numbers", "categories"), _TABLES),
+    **dict.fromkeys(("header", "delimiter"), ("csv", "tsv")),
+    "encoding": tuple(format for format in FORMATS if format not in ("npz", "parquet")),
+}
+"""The formats that options are for."""
 _PARQUET_MAGIC = b"PAR1"
 ReadProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file."""
@@ -126,11 +134,11 @@ def read_data(
            [0. , 2. , 0. ]], dtype=float32)
     """
     _check_format(format)
-    with opened(source, folders=True) as stream:
-        reader = FileReader(source, stream, format, n_features, options)
+    with opened(source, folders=True) as (stream, name):
+        reader = FileReader(source, stream, name, format, n_features, options)
         parts = [part for part in watched(reader.parts, stream, progress) if len(part)]
         if not parts:
-            raise DataError(reader.name, "there are no samples in it.")
+            raise DataError(name, "there are no samples in it.")
         return reader.collected(parts)
 
 
@@ -164,9 +172,9 @@ def iter_data(
         Called after each chunk with the bytes of the samples so far and those of the whole file, if known, which those
         of a pipe are not.
 
-    Returns
-    -------
-    iterator of SparseData or TextData
+    Yields
+    ------
+    SparseData or TextData
 
     Examples
     --------
@@ -178,20 +186,8 @@ def iter_data(
     if chunk_rows < 1:
         raise ValueError(f"'chunk_rows' must be at least 1. Got {chunk_rows} instead.")
     _check_format(format)
-    return _chunks(source, format, chunk_rows, n_features, options, progress=progress)
-
-
-def _chunks(
-    source: Source,
-    format: str,
-    chunk_rows: int,
-    n_features: int | None,
-    options: ReadOptions,
-    *,
-    progress: ReadProgress | None,
-) -> Iterator[Data]:
-    with opened(source, folders=True) as stream:
-        reader = FileReader(source, stream, format, n_features, options)
+    with opened(source, folders=True) as (stream, name):
+        reader = FileReader(source, stream, name, format, n_features, options)
         n_bytes = None if progress is None else _known_size(stream)
         n_given = 0
         for parts, n_parsed in rechunked(reader.parts, chunk_rows):
@@ -200,11 +196,11 @@ def _chunks(
             if progress is not None and n_bytes is not None:
                 progress(stream.tell() * n_given // n_parsed, n_bytes)
         if n_given == 0:
-            raise DataError(reader.name, "there are no samples in it.")
+            raise DataError(name, "there are no samples in it.")
 
 
 def _check_format(format: str) -> None:
-    if format not in ("auto", *FORMATS):
+    if format not in ("auto", TEXTS, *FORMATS):
         raise ValueError(f"'format' must be 'auto' or one of {', '.join(FORMATS)}. Got {format!r} instead.")
 
 
@@ -224,18 +220,27 @@ def plain_suffix(path: str | Path) -> str:
 class FileReader:
     """A file that is being read: its parsed parts, and what is known about labels and features."""
 
-    def __init__(
-        self, source: Source, stream: IO[bytes], format: str, n_features: int | None, options: ReadOptions
+    def __init__(  # noqa: PLR0917
+        self,
+        source: Source,
+        stream: IO[bytes],
+        name: str,
+        format: str,
+        n_features: int | None,
+        options: ReadOptions,
     ) -> None:
-        self.name = source_name(source)
-        self._labels = LabelColumn(options)
-        self._features = FeatureNumbers(options, n_features)
+        if n_features is not None and not 1 <= n_features <= MAX_FEATURES:
+            raise ValueError(f"'n_features' must be from 1 to {MAX_FEATURES}. Got {n_features} instead.")
+        self.name, needs_label = name, options.labels != "none"
+        self._labels = LabelColumn(options.labels, options.multilabel, options.labels == "str")
+        base = None if options.index_base == "auto" else options.index_base
+        self._features = FeatureNumbers(options, n_features, base)
         self._table: TableColumns | None = None
         self._reading = ""
         self.parts: Iterator[Rows | TextRows]
-        format, needs_label = format_of(source, format), options.labels != "none"
+        format = format_of(source).replace("auto", "tsv") if format == TEXTS else format_of(source, format)
         if format == "folder":
-            check_options(options, format)
+            _check_options(options, format)
             if not isinstance(source, str | Path) or not Path(source).is_dir():
                 raise DataError(self.name, "this is not a folder.")
             cells, self._reading = folder_cells(Path(source), options.encoding, needs_label=needs_label)
@@ -247,7 +252,7 @@ class FileReader:
         if format == "auto":
             format = "npz" if head.startswith(ZIP_MAGIC) else "parquet" if head.startswith(_PARQUET_MAGIC) else "auto"
         if format in ("npz", "parquet"):
-            check_options(options, format)
+            _check_options(options, format)
             is_file = isinstance(source, str | Path) and stream.seekable() and Path(source).suffix not in COMPRESSED
             archive = stream if is_file else io.BytesIO(b"".join(blocks))
             if format == "npz":
@@ -264,7 +269,7 @@ class FileReader:
             lines = chain([first], lines)
             if format == "tsv" and texts_format(first, options) != "tsv":
                 format = texts_format(first, options)
-        check_options(options, format)
+        _check_options(options, format)
         if format in _SPARSE_ROWS:
             self.parts = _SPARSE_ROWS[format](lines, self._labels, self._features)
         elif format == "tsv":
@@ -295,15 +300,32 @@ class FileReader:
 
     def collected(self, parts: Sequence[Rows | TextRows]) -> Data:
         """Some parts as one value; what they show about labels and features is fixed from now on."""
-        self._labels.settle()
+        self._labels.is_settled = True
         class_index, classes = classes_of([part.labels for part in parts], self.name)
         if isinstance(parts[0], TextRows):
             of_texts = [part for part in parts if isinstance(part, TextRows)]
             return collected_texts(of_texts, class_index, classes, self._table, self._reading)
         index_base, n_features = self.settled_features()
-        rows = joined([part for part in parts if isinstance(part, Rows)])
-        X = rows.matrix(n_features, index_base)
-        return SparseData(X, class_index, classes, rows.weights, self.encoding)
+        rows = [part for part in parts if isinstance(part, Rows)]
+        indices, values, n_in_row = (
+            np.concatenate([getattr(part, name) for part in rows]) for name in ("indices", "values", "n_in_row")
+        )
+        weights = None
+        if any(part.weights is not None for part in rows):
+            ones = [np.ones(len(part), np.float32) if part.weights is None else part.weights for part in rows]
+            weights = np.concatenate(ones)
+        X = Rows(indices, values, n_in_row, None).matrix(n_features, index_base)
+        return SparseData(X, class_index, classes, weights, self.encoding)
+
+
+def _check_options(options: ReadOptions, format: str) -> None:
+    """Raise if an option is given that means nothing in a format."""
+    for option, formats in _OPTION_FORMATS.items():
+        value = getattr(options, option)
+        if value not in (None, ()) and format not in formats:
+            raise ValueError(
+                f"The '{option}' option of a reader is for {', '.join(formats)}. Got {value!r} and a file of {format}."
+            )
 
 
 def _label_and_text(needs_label: bool) -> TableColumns:
@@ -326,21 +348,6 @@ def _known_size(stream: IO[bytes]) -> int | None:
     if not isinstance(stream, io.FileIO | io.BufferedReader) or not stream.seekable():
         return None
     return os.fstat(stream.fileno()).st_size
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """All rows in one, without the labels, which may be of several kinds."""
-    weights = [part.weights for part in parts]
-    has_weights = any(weight is not None for weight in weights)
-    return Rows(
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.n_in_row for part in parts]),
-        None,
-        np.concatenate([np.ones(len(p), np.float32) if p.weights is None else p.weights for p in parts])
-        if has_weights
-        else None,
-    )
 
 
 def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], int]]:

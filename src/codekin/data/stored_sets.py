@@ -147,7 +147,7 @@ def _texts(folder: Path) -> dict[str, tuple[str, ...]]:
 
 def _table(path: Path, min_columns: int = 2) -> list[list[str]]:
     rows = []
-    for number, line in text_lines(path, str(path)):
+    for number, line in text_lines(path):
         row = line.rstrip("\r").split("\t")
         if len(row) < min_columns:
             reason = f"a row has at least {min_columns} columns. Got {len(row)} instead."

@@ -368,8 +368,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _content(path: Path, encoding: str | None) -> str:
-    name = str(path)
-    with opened(path) as stream:
+    with opened(path) as (stream, name):
         blocks = line_blocks(in_utf8(byte_blocks(stream, name), encoding, name), name)
         return "".join(map(decoded, blocks)).removesuffix("\n")
 

@@ -140,8 +140,7 @@ def _sorted(parsed: _Parsed, block: LineBlock) -> _Parsed:
 
 def _labelled(parsed: _Parsed, block: LineBlock, labels: LabelColumn) -> Rows:
     of_rows, is_dropped = labels.of_spans(block, parsed.spans, parsed.integers, parsed.n_odd_labels)
-    rows = Rows(parsed.indices, parsed.values, parsed.n_in_row, of_rows)
-    return rows if is_dropped is None else rows.without(is_dropped)
+    return Rows(parsed.indices, parsed.values, parsed.n_in_row, of_rows).without(is_dropped)
 
 
 def _svmlight_reason(error: int, block: LineBlock, position: int, features: FeatureNumbers) -> str:
@@ -254,7 +253,7 @@ def _parsed_vowpal(block: LineBlock, labels: LabelColumn, features: FeatureNumbe
     features.note(X.indices, n_in_row, block, spans[:, 0])
     has_weights = bool((weights[:n_rows] != 1).any())
     rows = Rows(X.indices.astype(np.int32), X.data, n_in_row, of_rows, weights[:n_rows] if has_weights else None)
-    return rows if is_dropped is None else rows.without(is_dropped), namespace
+    return rows.without(is_dropped), namespace
 
 
 def _vowpal_reason(error: int, block: LineBlock, position: int, features: FeatureNumbers) -> str:

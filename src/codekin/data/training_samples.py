@@ -17,7 +17,7 @@ from codekin.data.caching import DEFAULT_MEMORY, cached_data
 from codekin.data.datasets import Data, DataError, SparseData, TextData
 from codekin.data.model_input import ModelInput
 from codekin.data.options import ReadOptions, label_kind
-from codekin.data.reading import format_of, read_data
+from codekin.data.reading import TEXTS, read_data
 from codekin.data.row_features import Features
 from codekin.data.tables import understood
 from codekin.progress import report, reported, reporter
@@ -123,7 +123,7 @@ class SampleReader:
         progress = reporter(f"reading {source}")
         X: Any
         if isinstance(training, TextData):
-            how = format_of(source, how).replace("auto", "tsv")
+            how = TEXTS if how == "auto" else how
             X = data = read_data(source, how, options=replace(options, trained_on=training.table), progress=progress)
             if not isinstance(data, TextData):
                 raise DataError(source, "the samples to learn from are texts, but there are features in this file.")
