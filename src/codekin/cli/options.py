@@ -18,7 +18,7 @@ import typer
 from codekin._system.memory import in_bytes
 from codekin._system.messages import not_installed, suggestion
 from codekin._system.parallel import with_workers
-from codekin.cli.help import App as App  # noqa: PLC0414
+from codekin.cli.main import App as App  # noqa: PLC0414
 from codekin.data import FORMATS
 from codekin.fitting.setting import Need, Setting, Spelled
 

@@ -39,7 +39,7 @@ from codekin.data.blocks import opened
 from codekin.data.datasets import DataError, SparseData
 from codekin.data.options import ReadOptions, checked_encoding
 from codekin.data.parsed_rows import RowLabels, Rows, sorted_classes
-from codekin.data.reading import FileReader, ReadProgress, watched
+from codekin.data.reading import ReadProgress, file_parts, watched
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
 MAX_FEATURES = 2**31
@@ -272,13 +272,13 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
         (folder / "features.npy").open("wb+") as features,
         (folder / "values.npy").open("wb+") as values,
     ):
-        reader = FileReader(path, stream, name, reading.format, reading.n_features, reading.options)
+        content, parts = file_parts(path, stream, name, reading.format, reading.n_features, reading.options)
         for file, kind in ((features, "<i4"), (values, "<f4")):
             _write_header(file, kind, 0)
-        for part in watched(reader.parts, stream, progress):
+        for part in watched(parts, stream, progress):
             if not isinstance(part, Rows):
                 raise DataError(
-                    reader.name,
+                    name,
                     "texts can be converted to features only in memory. Allow more memory, or give features.",
                 )
             # Not tofile, which does not say why writing failed.
@@ -289,13 +289,13 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
             weights.append(part.weights)
             numbers.add(part.labels)
         if n_values + sum(map(len, lengths)) == 0:
-            raise DataError(reader.name, "there are no samples in it.")
-        index_base, width = reader.settled_features()
+            raise DataError(name, "there are no samples in it.")
+        index_base, width = content.features.settled(name)
         for file, kind in ((values, "<f4"), (features, "<i4")):
             _write_header(file, kind, n_values)
         _subtract(features, index_base)
     n_in_row = np.concatenate(lengths)
-    class_index, labels = numbers.settled(reader.name)
+    class_index, labels = numbers.settled(name)
     np.save(folder / "row_ends.npy", np.concatenate([[0], np.cumsum(n_in_row, dtype=np.int64)]))
     np.save(folder / "class_index.npy", class_index)
     np.save(folder / "labels.npy", labels)
@@ -307,7 +307,7 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
         "n_features": width,
         "n_values": n_values,
         "n_classes": len(labels),
-        "encoding": {name: int(value) for name, value in reader.encoding.items()},
+        "encoding": {name: int(value) for name, value in content.features.encoding.items()},
     }
 
 

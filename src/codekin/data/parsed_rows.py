@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.code import IntArray
-from codekin.data.blocks import LineBlock, not_utf8
-from codekin.data.datasets import DataError, LabelArray
+from codekin.data.blocks import LineBlock
+from codekin.data.datasets import Data, DataError, LabelArray, SparseData, TableColumns, TextData
 from codekin.data.options import LabelKind, MultilabelPolicy, ReadOptions
 
 RowLabels = NDArray[np.int64] | list[str] | None
@@ -200,37 +200,6 @@ class LabelColumn:
             raise error(f"label {label}, but the header promises {self.n_promised} labels, numbered from 0.")
 
 
-def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[TextRows]:
-    """The texts of a file, block by block. Further tabs belong to the text.
-
-    Blank lines are skipped if labels are read. Otherwise they are texts without words, so that predictions match lines,
-    and the text of a line is what follows the first tab, or the whole line.
-    """
-    for block in blocks:
-        texts: list[str] = []
-        spans: list[tuple[int, int]] = []
-        start = 0
-        for line in block.text.removesuffix(b"\n").split(b"\n"):
-            content = line.rstrip(b"\r")
-            if content.strip() or labels.kind == "none":
-                tab = content.find(b"\t")
-                if tab < 0 and labels.kind != "none":
-                    raise block.error(start, "there is no tab between the label and the text.")
-                if tab == 0 and labels.kind != "none":
-                    raise block.error(start, "there is no label before the tab.")
-                try:
-                    texts.append(content[tab + 1 :].decode())
-                except UnicodeDecodeError as error:
-                    position = start + tab + 1 + error.start
-                    raise not_utf8(block, position) from None
-                spans.append((start, start + max(tab, 0)))
-            start += len(line) + 1
-        positions = np.array(spans, dtype=np.intp).reshape(-1, 2)
-        # Mark all labels as unusual, so that they are parsed one by one.
-        of_rows, is_dropped = labels.of_spans(block, positions, np.zeros(0, np.int64), len(texts))
-        yield TextRows(texts, of_rows).without(is_dropped)
-
-
 def shortened(text: str, limit: int = 40) -> str:
     """A piece of a file, short enough for an error message."""
     return text if len(text) <= limit else f"{text[:limit]}..."
@@ -300,6 +269,66 @@ class FeatureNumbers:
     def encoding(self) -> dict[str, int]:
         """How features are numbered, for reading another file in the same way."""
         return {"index_base": self.index_base or 0, "hash_bits": self.hash_bits}
+
+
+@dataclass
+class FileContent:
+    """What is known of a file that is being read: its name, labels, features and columns; how it is read, in words."""
+
+    name: str
+    labels: LabelColumn
+    features: FeatureNumbers
+    table: TableColumns | None = None
+    reading: str = ""
+
+    def collected(self, some: Sequence[Rows | TextRows]) -> Data:
+        """Some parts as one value; what they show about labels and features is fixed from now on."""
+        parts: list[Any] = [part for part in some if len(part)]
+        if not parts:
+            raise DataError(self.name, "there are no samples in it.")
+        self.labels.is_settled = True
+        classes = classes_of([part.labels for part in parts], self.name)
+        if isinstance(parts[0], TextRows):
+            return self._texts(parts, *classes)
+        index_base, n_features = self.features.settled(self.name)
+        indices, values, n_in_row = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("indices", "values", "n_in_row")
+        )
+        weights = None
+        if any(part.weights is not None for part in parts):
+            ones = [np.ones(len(part), np.float32) if part.weights is None else part.weights for part in parts]
+            weights = np.concatenate(ones)
+        X = Rows(indices, values, n_in_row, None).matrix(n_features, index_base)
+        return SparseData(X, *classes, weights, self.features.encoding)
+
+    def _texts(self, parts: Sequence[TextRows], class_index: IntArray | None, classes: LabelArray | None) -> TextData:
+        texts, table = tuple(text for part in parts for text in part.texts), self.table
+        if table is None:
+            return TextData(texts, class_index, classes, reading=self.reading)
+        # A single column of texts is the texts.
+        columns = {
+            name: texts if table.text == (name,) else tuple(cell for part in parts for cell in part.columns[name])
+            for name in (*table.text, *table.categories)
+        }
+        numbers = {name: np.array([cell for part in parts for cell in part.numbers[name]]) for name in table.numbers}
+        return TextData(texts, class_index, classes, table, columns, numbers, self.reading)
+
+
+def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], float]]:
+    """Blocks of any size, cut and collected into lists of ``n_rows`` rows, each with the share of the rows so far."""
+    pending: list[Any] = []
+    n_pending = n_so_far = n_given = 0
+    for block in blocks:
+        start, n_so_far = 0, n_so_far + len(block)
+        while n_pending + len(block) - start >= n_rows:
+            stop, n_given = start + n_rows - n_pending, n_given + n_rows
+            yield [*pending, block[start:stop]], n_given / n_so_far
+            start, pending, n_pending = stop, [], 0
+        if start < len(block):
+            pending.append(block[start:])
+            n_pending += len(block) - start
+    if pending:
+        yield pending, 1.0
 
 
 # A single long label would otherwise set the width of all.

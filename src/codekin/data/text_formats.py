@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.code import IntArray
-from codekin.data.blocks import LineBlock
+from codekin.data.blocks import LineBlock, not_utf8
 from codekin.data.datasets import DataError
-from codekin.data.options import FORMATS, LABEL_PREFIX, ReadOptions, names_columns
-from codekin.data.parsed_rows import MAX_FEATURES, FeatureNumbers, LabelColumn, Rows, first_field, shortened
+from codekin.data.parsed_rows import MAX_FEATURES, FeatureNumbers, LabelColumn, Rows, TextRows, first_field, shortened
 
 _FIELD = re.compile(rb"[^\s#]+")
 
@@ -277,33 +276,32 @@ def _vowpal_reason(error: int, block: LineBlock, position: int, features: Featur
     }[error]
 
 
-def sniffed_format(block: LineBlock, options: ReadOptions) -> str:  # noqa: PLR0911
-    """The format of a file, as its first lines suggest."""
-    head = block.text[:10_000].decode(errors="replace")
-    numbered = [(block.first_line + number, line.strip("\r ")) for number, line in enumerate(head.split("\n"))]
-    number, first = next(((n, line) for n, line in numbered if line and not line.startswith("#")), (0, ""))
-    if not first:
-        raise DataError(block.source, "there are no samples in it.")
-    if first.startswith("{"):
-        return "jsonl"
-    if names_columns(options):
-        return "csv"
-    if first.startswith(LABEL_PREFIX):
-        return "fasttext"
-    if re.fullmatch(r"[0-9]+ +[0-9]+ +[0-9]+", first):
-        return "xmc"
-    if "|" in first and "\t" not in first.partition("|")[0]:
-        return "vw"
-    fields = [field for field in first.partition(" #")[0].split() if not field.endswith(",")]
-    if len(fields) > 1 and all(re.match(r"[0-9]+:[^:]+$", field) for field in fields[1:]):
-        return "svmlight"
-    if "\t" in first:
-        return "tsv"
-    # Several labels of an svmlight file are separated by commas as well, but features follow, here or in later lines.
-    if "," in first and "\n" in head and ":" not in (head if re.fullmatch(r"[0-9, ]+", first) else first):
-        return "csv"
-    if all(":" in field for field in fields[1:]):
-        return "svmlight"
-    known = ", ".join(FORMATS)
-    reason = f"the format cannot be recognized from {shortened(first)!r}; pass one of {known}."
-    raise DataError(block.source, reason, line=number)
+def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[TextRows]:
+    """The texts of a file, block by block. Further tabs belong to the text.
+
+    Blank lines are skipped if labels are read. Otherwise they are texts without words, so that predictions match lines,
+    and the text of a line is what follows the first tab, or the whole line.
+    """
+    for block in blocks:
+        texts: list[str] = []
+        spans: list[tuple[int, int]] = []
+        start = 0
+        for line in block.text.removesuffix(b"\n").split(b"\n"):
+            content = line.rstrip(b"\r")
+            if content.strip() or labels.kind == "none":
+                tab = content.find(b"\t")
+                if tab < 0 and labels.kind != "none":
+                    raise block.error(start, "there is no tab between the label and the text.")
+                if tab == 0 and labels.kind != "none":
+                    raise block.error(start, "there is no label before the tab.")
+                try:
+                    texts.append(content[tab + 1 :].decode())
+                except UnicodeDecodeError as error:
+                    position = start + tab + 1 + error.start
+                    raise not_utf8(block, position) from None
+                spans.append((start, start + max(tab, 0)))
+            start += len(line) + 1
+        positions = np.array(spans, dtype=np.intp).reshape(-1, 2)
+        # Mark all labels as unusual, so that they are parsed one by one.
+        of_rows, is_dropped = labels.of_spans(block, positions, np.zeros(0, np.int64), len(texts))
+        yield TextRows(texts, of_rows).without(is_dropped)

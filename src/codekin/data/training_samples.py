@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -30,27 +30,19 @@ USUAL_COMPRESSION = 4
 """By how much gzip compresses a file of numbers, roughly."""
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingSamples:
-    """What was read to learn from; and held-out samples with their labels, or the share of texts to hold back."""
+class TrainingSamples(NamedTuple):
+    """What was read to learn from, and what is held out of it.
+
+    - ``given``: the features, or the texts as they were read; ``sample_weight``: their weights.
+    - ``held_out``: samples with their labels, or the share of texts to hold back.
+    - ``n_bytes``: the memory that features take or, on disk, may take; those of held-out samples, too.
+    """
 
     data: Data
-    held_out: tuple[Any, Any] | float | None = None
-
-    @property
-    def given(self) -> Any:
-        """The features, or the texts as they were read."""
-        return self.data.X if isinstance(self.data, SparseData) else self.data
-
-    @property
-    def n_bytes(self) -> int:
-        """The memory that the features take or, on disk, may take; those of held-out samples, too."""
-        given = (self.given, self.held_out[0] if isinstance(self.held_out, tuple) else None)
-        return sum(_bytes_of(X) for X in given if X is not None and not isinstance(X, TextData))
-
-    @property
-    def sample_weight(self) -> Any:
-        return self.data.sample_weight if isinstance(self.data, SparseData) else None
+    given: Any
+    sample_weight: Any
+    held_out: tuple[Any, Any] | float | None
+    n_bytes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,19 +65,23 @@ class SampleReader:
         data = self._training_samples(source, max_memory, cache)
         if isinstance(data, SparseData) and data.X.nnz == 0:
             raise DataError(source, f"none of its {data.n_samples:,} samples has any feature to learn from.")
+        held_out: Any = validation
         if isinstance(validation, str):
-            return TrainingSamples(data, self._validation_samples(validation, data))
-        if validation is None or isinstance(data, TextData):
-            return TrainingSamples(data, validation)
-        X: Any = data.X
-        if isinstance(X, StoredRows):
-            raise ValueError(
-                f"--validation {validation:.0%} needs samples in memory. Those of {source} are on disk; give a file."
-            )
-        kept, held = held_back(data.encoded_labels.class_index, validation, np.random.RandomState(seed))
-        weights = None if data.sample_weight is None else data.sample_weight[kept]
-        own = replace(data, X=data.X[kept], class_index=data.encoded_labels.class_index[kept], sample_weight=weights)
-        return TrainingSamples(own, (data.X[held], data.labels[held]))
+            held_out = self._validation_samples(validation, data)
+        elif validation is not None and isinstance(data, SparseData):
+            X: Any = data.X
+            if isinstance(X, StoredRows):
+                needs = f"--validation {validation:.0%} needs samples in memory."
+                raise ValueError(f"{needs} Those of {source} are on disk; give a file.")
+            kept, held = held_back(data.encoded_labels.class_index, validation, np.random.RandomState(seed))
+            held_out = data.X[held], data.labels[held]
+            weights = None if data.sample_weight is None else data.sample_weight[kept]
+            class_index = data.encoded_labels.class_index[kept]
+            data = replace(data, X=data.X[kept], class_index=class_index, sample_weight=weights)
+        given, weights = (data.X, data.sample_weight) if isinstance(data, SparseData) else (data, None)
+        every: list[Any] = [given, held_out[0]] if isinstance(held_out, tuple) else [given]
+        n_bytes = sum(_bytes_of(X) for X in every if not isinstance(X, TextData))
+        return TrainingSamples(data, given, weights, held_out, n_bytes)
 
     def _training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> Data:
         limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
