@@ -8,19 +8,16 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from scipy.sparse import csr_array, vstack
 
 from codekin._system.messages import counted
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel
 from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Trust, reads_tables
-from codekin.progress import report, reporter
+from codekin.progress import report
 from codekin.storage import check_target, save_model
 
 app = App()
-
-ROWS_AT_ONCE = 10_000
 
 
 @app.command()
@@ -48,11 +45,10 @@ def calibrate(
     The model then predicts sets of labels with any coverage: codekin predict MODEL DATA --coverage 0.9.
     """
     target, loaded = check_target(output or model), LoadedModel(model, trust=trust, quiet=quiet)
-    samples, classifier = loaded.reader(data, format, index_base, multilabel=multilabel, table=table), loaded.classifier
+    classifier = loaded.classifier
     with limited_threads(n_threads), loaded.display.watching():
-        chunks = list(samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"reading {data}")))
+        X, y, _ = loaded.all_samples(data, format, index_base, multilabel=multilabel, table=table)
         report("calibrating prediction sets")
-        X, y = csr_array(vstack([X for X, _ in chunks])), np.concatenate([read.labels for _, read in chunks])
         classifier.calibrate_sets(X, y)
         report(f"saving {target}")
         save_model(classifier, target, model_input=loaded.model_input)

@@ -77,10 +77,10 @@ def evaluate(
     tree = None if distances is None else distances.tree
     if taxonomy is not None:
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
-    samples = loaded.reader(data, format, index_base, multilabel=multilabel, table=table)
     with limited_threads(n_threads), loaded.display.watching():
         predictions = _Predictions(classifier)
-        for X, read in samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"predicting {data}")):
+        how: Any = format, index_base, ROWS_AT_ONCE, reporter(f"predicting {data}")
+        for X, read in loaded.samples(data, *how, multilabel=multilabel, table=table):
             predictions.add(X, read.index_among(classifier.classes_))
         report("timing predictions")
         timed = classifier if has_parts(classifier) else classifier.model_

@@ -59,9 +59,10 @@ def explain(
         raise ValueError(f"--label explains one label of each sample. Got --top-k {top_k} as well.")
     wanted = None if label is None else _label(classifier, label)
     k = min(top_k, len(classifier.classes_))
-    samples, n_done = loaded.reader(data, format, index_base, labels="none", table=table), 0
+    n_done = 0
     with limited_threads(n_threads), loaded.display.watching(only_if_slow=True), output_stream(output) as stream:
-        for X, read in samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"explaining {data}")):
+        how: Any = format, index_base, ROWS_AT_ONCE, reporter(f"explaining {data}")
+        for X, read in loaded.samples(data, *how, labels="none", table=table):
             if wanted is not None:
                 columns: list[Any] = [wanted]
             elif k == 1:

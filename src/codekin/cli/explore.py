@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
-from scipy.sparse import csr_array, vstack
 
 from codekin._system.arrays import read_npy
 from codekin._system.memory import in_units
@@ -18,11 +16,9 @@ from codekin.cli.options import App, Format, IndexBase, Multilabel, NThreads, Qu
 from codekin.data.datasets import TextData
 from codekin.data.model_input import samples_for
 from codekin.deploy.explore.page import explorer_page
-from codekin.progress import report, reporter
+from codekin.progress import report
 
 app = App()
-
-ROWS_AT_ONCE = 10_000
 
 
 @app.command()
@@ -62,9 +58,10 @@ def explore(
     X, y, texts = None, None, None
     with limited_threads(n_threads), loaded.display.watching(only_if_slow=True):
         if data is not None:
-            samples = loaded.reader(data, format, index_base, multilabel=multilabel)
-            chunks = list(samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"reading {data}")))
-            X, y, texts = _joined(chunks, vectorizer)
+            X, y, parts = loaded.all_samples(data, format, index_base, multilabel=multilabel)
+            if vectorizer is not None:
+                read = [part for part in parts if isinstance(part, TextData)]
+                texts = [sample for part in read for sample in samples_for(vectorizer, part)]
         report("making the page")
         page = explorer_page(
             classifier,
@@ -79,11 +76,3 @@ def explore(
         written = page.save(output)
     if not quiet:
         show(f"{written}: {in_units(written.stat().st_size)}")
-
-
-def _joined(chunks: list[tuple[Any, Any]], vectorizer: Any) -> tuple[Any, Any, list[Any] | None]:
-    """All samples of a file, their labels and, if there are any, texts or rows."""
-    X, y = csr_array(vstack([X for X, _ in chunks])), np.concatenate([read.labels for _, read in chunks])
-    if not all(isinstance(read, TextData) for _, read in chunks):
-        return X, y, None
-    return X, y, [sample for _, read in chunks for sample in samples_for(vectorizer, read)]

@@ -60,9 +60,7 @@ def grow(
     classifier = loaded.classifier
     _check_can_grow(model, classifier, n_epochs)
     n_classes, n_samples = len(classifier.classes_), 0
-    samples = partial(
-        loaded.reader(data, format, index_base, multilabel=multilabel, table=table), chunk_rows=ROWS_AT_ONCE
-    )
+    samples = partial(loaded.samples, data, format, index_base, ROWS_AT_ONCE, multilabel=multilabel, table=table)
     with limited_threads(n_threads), loaded.display.watching():
         unknown, labels = [], []
         for X, read in samples(progress=reporter(f"looking for new classes in {data}")):

@@ -78,7 +78,6 @@ def predict(
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
     if not as_json:
         _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or coverage is not None)
-    samples = loaded.reader(data, format, index_base, labels="none", table=table)
     stage, n_done = f"predicting {data}", 0
     # Do not fill the log while waiting for lines of a pipe.
     is_shown = data != "-" or display.is_live
@@ -89,7 +88,7 @@ def predict(
             report(stage, done, total, count=n_done, unit="samples")
 
         with output_stream(output) as stream:
-            for X, _ in samples(chunk_rows=chunk_rows, progress=progress):
+            for X, _ in loaded.samples(data, format, index_base, chunk_rows, progress, labels="none", table=table):
                 known = None if known_words is None else known_words(X)
                 if coverage is not None:
                     labels, of_labels = [own.tolist() for own in answering.predict_sets(X, coverage)], None
