@@ -73,9 +73,10 @@ def predict(
         _check_coverage(model, calibration, coverage, top_k, probabilities)
     # Only the estimator knows which classes parts belong to; all others need no more than the model.
     answering: Any = loaded.classifier if has_parts or coverage is not None else loaded.saved.coded
-    known_words = known_word_counter(loaded.model_input.vectorizer)
-    if min_known and known_words is None:
+    vectorizer = loaded.model_input.vectorizer
+    if min_known and vectorizer is None:
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
+    known_words = known_word_counter(vectorizer) if as_json or min_known else None
     if not as_json:
         _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or coverage is not None)
     stage, n_done = f"predicting {data}", 0

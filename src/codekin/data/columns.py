@@ -48,6 +48,8 @@ def samples_of(given: Any, columns: TableColumns | None, what: str = "text") -> 
 
 
 def _rows_of(data: TextData, columns: TableColumns | None) -> list[Any]:
+    if data.table is None and columns is None:
+        return list(data.texts)
     table = data.table or TableColumns(("text",))
     wanted = columns or table
     for use in ("text", "numbers", "categories"):

@@ -41,16 +41,7 @@ from codekin.data.datasets import Data, DataError
 from codekin.data.npz import npz_rows
 from codekin.data.options import FORMATS as FORMATS  # noqa: PLC0414
 from codekin.data.options import LABEL_PREFIX, ReadOptions, names_columns
-from codekin.data.parsed_rows import (
-    MAX_FEATURES,
-    FeatureNumbers,
-    FileContent,
-    LabelColumn,
-    Rows,
-    TextRows,
-    rechunked,
-    shortened,
-)
+from codekin.data.parsed_rows import FileContent, LabelColumn, Rows, TextRows, rechunked, shortened, text_rows
 from codekin.data.table_formats import (
     DELIMITERS,
     csv_table,
@@ -61,7 +52,7 @@ from codekin.data.table_formats import (
     parquet_table,
 )
 from codekin.data.tables import LABEL_NAMES, TEXT_NAMES, table_rows
-from codekin.data.text_formats import svmlight_rows, text_rows, vowpal_rows, xmc_rows
+from codekin.data.text_formats import MAX_FEATURES, FeatureNumbers, svmlight_rows, vowpal_rows, xmc_rows
 
 FORMAT_OF_SUFFIX = {
     ".svm": "svmlight",
@@ -320,6 +311,8 @@ def _texts_format(first: LineBlock, options: ReadOptions) -> str:
         if isinstance(row, dict) and (is_chosen or set(then.text if then else ()) <= set(row)):
             return "jsonl"
     # Without columns to look for, only tabs make a table: a comma may be part of the text.
+    if b"\t" not in line and not (then or is_chosen or options.header):
+        return "tsv"
     delimiters = list(DELIMITERS) if then is not None or is_chosen else ["\t"]
     head = first.text.split(b"\n", 1)[0].decode(errors="replace") + "\n"
     _, rows = dialect_of(head, False, [options.delimiter] if options.delimiter else delimiters)

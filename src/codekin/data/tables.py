@@ -264,7 +264,7 @@ def columns_from_json(description: Any) -> TableColumns:
 
 def understood(data: TextData, source: str) -> str:
     """What was understood of a file of texts, in a few lines: its columns and its first rows."""
-    lines = [f"{source}: {counted(data.n_samples, 'sample')}; {data.reading}"]
+    lines = [f"{source}: {counted(len(data.texts), 'sample')}; {data.reading}"]
     table = data.table
     if table is None:
         names, columns = ["label", "text"], {"text": data.texts}
@@ -273,13 +273,12 @@ def understood(data: TextData, source: str) -> str:
         columns = {**data.columns, **{name: tuple(map(str, column)) for name, column in data.numbers.items()}}
         uses = {"label": (table.label,), "text": table.text, "numbers": table.numbers, "categories": table.categories}
         lines += [f"  {use}: {', '.join(map(str, given))}" for use, given in uses.items() if any(given)]
-    n_shown = min(SHOWN_ROWS, data.n_samples)
+    n_shown = min(SHOWN_ROWS, len(data.texts))
     cells = {name: [_shown(cell) for cell in islice(columns[name], n_shown)] for name in names if name in columns}
-    if data.has_labels:
+    if data.classes is not None and data.class_index is not None:
         label = names[0] if table is None or table.label is None else table.label
-        first = data.encoded_labels.class_index[:n_shown]
-        assert data.classes is not None
-        cells = {label: [_shown(str(each)) for each in data.classes[first].tolist()], **cells}
+        first = data.classes[data.class_index[:n_shown]].tolist()
+        cells = {label: [_shown(str(each)) for each in first], **cells}
     widths = {name: max(len(_shown(name)), *map(len, column)) for name, column in cells.items()}
     rows = [list(map(_shown, cells)), ["-" * width for width in widths.values()], *zip(*cells.values(), strict=True)]
     for row in rows:

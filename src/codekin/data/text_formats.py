@@ -22,11 +22,76 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin.code import IntArray
-from codekin.data.blocks import LineBlock, not_utf8
+from codekin.data.blocks import LineBlock
 from codekin.data.datasets import DataError
-from codekin.data.parsed_rows import MAX_FEATURES, FeatureNumbers, LabelColumn, Rows, TextRows, first_field, shortened
+from codekin.data.options import ReadOptions
+from codekin.data.parsed_rows import LabelColumn, Rows, shortened
 
 _FIELD = re.compile(rb"[^\s#]+")
+MAX_FEATURES = 2**31 - 1
+
+
+@dataclass
+class FeatureNumbers:
+    """What is known so far about a file's features; ``n_features`` is what the user gave."""
+
+    options: ReadOptions
+    n_features: int | None = None
+    index_base: int | None = None
+    hash_bits: int = 0
+    _has_zero: bool = False
+    _largest: int = -1
+    _line_of_largest: int = 0
+
+    def allowed_range(self) -> tuple[int, int]:
+        """The smallest and the largest index that may occur."""
+        smallest = 0 if self.index_base is None else self.index_base
+        if self.n_features is None:
+            return smallest, MAX_FEATURES
+        # While the base is unknown it may still turn out to be 1.
+        return smallest, self.n_features - 1 + (1 if self.index_base is None else self.index_base)
+
+    def note(self, indices: NDArray[np.int32], n_in_row: IntArray, block: LineBlock, row_starts: IntArray) -> None:
+        """Update with the indices of a block."""
+        if not len(indices):
+            return
+        self._has_zero = self._has_zero or int(indices.min()) == 0
+        position = int(indices.argmax())
+        if int(indices[position]) > self._largest:
+            self._largest = int(indices[position])
+            row = int(np.searchsorted(np.cumsum(n_in_row), position, side="right"))
+            self._line_of_largest = block.line_at(int(row_starts[row]))
+
+    def settled(self, source: str) -> tuple[int, int]:
+        """The index base, fixed from now on, and the number of features."""
+        if self.index_base is None:
+            self.index_base = 0 if self._has_zero else 1
+            if self.n_features is not None and self._largest - self.index_base >= self.n_features:
+                raise DataError(source, self.unknown_reason(self._largest), line=self._line_of_largest)
+        n_seen = max(self._largest - self.index_base + 1, 1)
+        if n_seen > MAX_FEATURES:
+            reason = f"feature index {self._largest} is too large; there may be up to {MAX_FEATURES} features."
+            raise DataError(source, reason, line=self._line_of_largest)
+        return self.index_base, n_seen if self.n_features is None else self.n_features
+
+    def unknown_reason(self, index: int) -> str:
+        """Why an index is too large."""
+        base = self.index_base or 0
+        return (
+            f"feature index {index}, but there are {self.n_features} features, numbered from {base} "
+            f"to {(self.n_features or 0) - 1 + base}."
+        )
+
+    @property
+    def encoding(self) -> dict[str, int]:
+        """How features are numbered, for reading another file in the same way."""
+        return {"index_base": self.index_base or 0, "hash_bits": self.hash_bits}
+
+
+def first_field(block: LineBlock, position: int) -> str:
+    """The field of a line that begins at a byte, or its first hundred bytes."""
+    fields = block.text[position : position + 100].split(maxsplit=1)
+    return fields[0].decode(errors="replace") if fields else ""
 
 
 def svmlight_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: FeatureNumbers) -> Iterator[Rows]:
@@ -274,34 +339,3 @@ def _vowpal_reason(error: int, block: LineBlock, position: int, features: Featur
         parse.INDEX_TOO_LARGE: f"feature index {shortened(name)} is too large; indices must be below 2**31.",
         parse.NAME_EMPTY: f"{shortened(field)!r} is a feature without a name.",
     }[error]
-
-
-def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[TextRows]:
-    """The texts of a file, block by block. Further tabs belong to the text.
-
-    Blank lines are skipped if labels are read. Otherwise they are texts without words, so that predictions match lines,
-    and the text of a line is what follows the first tab, or the whole line.
-    """
-    for block in blocks:
-        texts: list[str] = []
-        spans: list[tuple[int, int]] = []
-        start = 0
-        for line in block.text.removesuffix(b"\n").split(b"\n"):
-            content = line.rstrip(b"\r")
-            if content.strip() or labels.kind == "none":
-                tab = content.find(b"\t")
-                if tab < 0 and labels.kind != "none":
-                    raise block.error(start, "there is no tab between the label and the text.")
-                if tab == 0 and labels.kind != "none":
-                    raise block.error(start, "there is no label before the tab.")
-                try:
-                    texts.append(content[tab + 1 :].decode())
-                except UnicodeDecodeError as error:
-                    position = start + tab + 1 + error.start
-                    raise not_utf8(block, position) from None
-                spans.append((start, start + max(tab, 0)))
-            start += len(line) + 1
-        positions = np.array(spans, dtype=np.intp).reshape(-1, 2)
-        # Mark all labels as unusual, so that they are parsed one by one.
-        of_rows, is_dropped = labels.of_spans(block, positions, np.zeros(0, np.int64), len(texts))
-        yield TextRows(texts, of_rows).without(is_dropped)

@@ -197,7 +197,7 @@ def _text_bytes(source: Path) -> int:
 
 def _doubts(data: TextData) -> Iterator[str]:
     """Yields what suggests that the columns of a file are not a label and a text."""
-    if _n_classes(data) == data.n_samples:
+    if _n_classes(data) == len(data.texts):
         where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
         yield f"no two lines have the same label. The label is {where}."
     if data.table is None and all("\t" in text for text in data.texts):
