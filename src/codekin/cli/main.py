@@ -33,6 +33,8 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 
 # The user's input is wrong: a value, a file that does not exist or cannot be read, a name that is taken.
 WRONG_INPUT = (ValueError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError)
+# A name cannot be that of a file, for which Python has no exception class.
+WRONG_PLACE = (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 # The input is right, but the work cannot be done: no connection, no space, no memory, a missing package.
 EXPECTED_FAILURES = (OSError, MemoryError, ImportError)
 
@@ -210,7 +212,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if session.debug and not _is_usage_error(error):
             raise
         typer.echo(_sentence(error), err=True)
-        is_wrong = isinstance(error, WRONG_INPUT) or _is_usage_error(error) or _is_wrong_place(error)
+        is_wrong = isinstance(error, WRONG_INPUT) or _is_usage_error(error)
+        is_wrong |= isinstance(error, OSError) and error.errno in WRONG_PLACE
         return EXIT_WRONG if is_wrong else EXIT_FAILED
     return code if isinstance(code, int) else 0
 
@@ -259,11 +262,6 @@ def _termination_as_interruption() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _is_wrong_place(error: Exception) -> bool:
-    """Whether a name cannot be that of a file, for which Python has no exception class."""
-    return isinstance(error, OSError) and error.errno in (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def _is_usage_error(error: Exception) -> bool:

@@ -73,11 +73,6 @@ def reader_of(setting: Setting) -> Callable[[Any], Any]:
     return read
 
 
-def metavar_of(setting: Setting) -> str:
-    """How the help shows a value of a setting."""
-    return setting.metavar or ("N" if setting.numbers is not None else "NAME")
-
-
 def _number(text: str, *, is_whole: bool) -> int | float | None:
     if is_whole:
         return int(text) if text.isdecimal() else None

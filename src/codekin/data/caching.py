@@ -153,7 +153,9 @@ def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: 
         if not has_facts or (verify and sha256(path) != facts.get("sha256")):
             raise CacheError(f"{path} is missing or was changed after it was written: its checksum does not match.")
     try:
-        row_ends, class_index, labels = (_array(folder, name) for name in ("row_ends", "class_index", "labels"))
+        row_ends, class_index, labels = (
+            read_npy(folder / f"{name}.npy") for name in ("row_ends", "class_index", "labels")
+        )
         has_weights = "sample_weight.npy" in description["files"]
         if verify:
             _check_arrays(folder, row_ends, class_index, description["n_features"], len(labels))
@@ -164,7 +166,7 @@ def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: 
             X,
             class_index.astype(np.intp),
             labels,
-            _array(folder, "sample_weight") if has_weights else None,
+            read_npy(folder / "sample_weight.npy") if has_weights else None,
             checked_encoding(description["encoding"]),
         )
     except (*NOT_AN_ARRAY, AttributeError, OSError) as error:
@@ -191,10 +193,6 @@ def _check_arrays(
                     break
                 if items.min() < 0 or items.max() >= n_features:
                     raise ValueError(f"a value is for feature {int(items.max())} of {n_features}")
-
-
-def _array(folder: Path, name: str) -> NDArray[Any]:
-    return read_npy(folder / f"{name}.npy")
 
 
 def _description(folder: Path) -> Json:

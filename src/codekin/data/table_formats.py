@@ -193,7 +193,11 @@ def _csv_cells(
     try:
         for row in reader:
             if len(row) != n_columns and row:
-                raise DataError(source, _ragged(len(row), names, dialect["delimiter"], chosen.has_header), line=line)
+                where = f"the {'header' if chosen.has_header else 'first row'} has {n_columns}"
+                found = f"{counted(len(row), 'column')} where {where}"
+                within = DELIMITERS.get(dialect["delimiter"], repr(dialect["delimiter"]))
+                remedy = f"; {within} within a text must be quoted." if len(row) > n_columns else "."
+                raise DataError(source, found + remedy, line=line)
             if row and not is_header and not (skips_blank and not any(row)):
                 rows.append(row)
                 places.append(line)
@@ -207,12 +211,6 @@ def _csv_cells(
         raise _csv_error(str(error), source, dialect["delimiter"], (line, reader.line_num), last[0]) from None
     if rows:
         yield cells()
-
-
-def _ragged(n: int, names: tuple[str, ...], delimiter: str, has_header: bool) -> str:
-    found = f"{counted(n, 'column')} where the {'header' if has_header else 'first row'} has {len(names)}"
-    shown = DELIMITERS.get(delimiter, repr(delimiter))
-    return f"{found}; {shown} within a text must be quoted." if n > len(names) else f"{found}."
 
 
 def _csv_error(reason: str, source: str, delimiter: str, lines: tuple[int, int], text: str) -> DataError:

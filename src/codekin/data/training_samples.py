@@ -84,9 +84,11 @@ class SampleReader:
         return TrainingSamples(data, given, weights, held_out, n_bytes)
 
     def _training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> Data:
-        limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
-        if cache is not None or (max_memory is not None and source != "-" and _text_bytes(Path(source)) > limit):
-            return self._on_disk(Path(source), cache, limit)
+        path, limit = Path(source), DEFAULT_MEMORY if max_memory is None else max_memory // 2
+        # About the uncompressed size of a file, more than its samples take in memory.
+        n_bytes = path.stat().st_size * (USUAL_COMPRESSION if path.suffix == ".gz" else 1) if path.is_file() else 0
+        if cache is not None or (max_memory is not None and source != "-" and n_bytes > limit):
+            return self._on_disk(path, cache, limit)
         progress = reporter(f"reading {source}")
         data = read_data(source, self.format, n_features=self.n_features, options=self.options, progress=progress)
         if isinstance(data, TextData) and self.shows_rows:
@@ -186,13 +188,6 @@ def _bytes_of(X: csr_array | StoredRows) -> int:
     if isinstance(X, StoredRows):
         return X.max_memory
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-
-
-def _text_bytes(source: Path) -> int:
-    """The approximate uncompressed size of a file, more than its samples take in memory; 0 if it does not exist."""
-    if not source.is_file():
-        return 0
-    return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
 
 
 def _doubts(data: TextData) -> Iterator[str]:
