@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,8 +74,8 @@ def explain(
             for row in range(X.shape[0]):
                 n_done += 1
                 for rank, one in enumerate(explained):
-                    lines = _json_line if as_json else _text_lines
-                    text = "".join(lines(one, row, n_features, names(row), n_done, rank if k > 1 else None))
+                    shown = _json_line if as_json else _text_lines
+                    text = shown(one, row, n_features, names(row), n_done, rank if k > 1 else None)
                     stream.write((for_stdout(text) if output == "-" else text).encode())
             stream.flush()
 
@@ -103,28 +103,18 @@ def _names(loaded: LoadedModel, read: Any) -> Callable[[int], Naming]:
     return lambda _: loaded.feature_name if names is None else lambda feature: str(names[feature])
 
 
-def _text_lines(
-    one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None
-) -> Iterator[str]:
+def _text_lines(one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None) -> str:
     """The sample, its label and score, and a line for each term."""
     place = "" if rank is None else f", rank {rank + 1}"
-    yield f"sample {number}{place}: {one.labels[row]}, score {one.scores[row]:.4f}\n"
-    yield from (f"{value:+12.4f}  {what}\n" for what, value in _terms(one, row, n_features, name))
+    terms = [(name(int(feature)), value) for feature, value in one.top(row, n_features)]
+    lines = [f"{value:+12.4f}  {what}\n" for what, value in terms + one.rest(row, n_features)]
+    return "".join([f"sample {number}{place}: {one.labels[row]}, score {one.scores[row]:.4f}\n", *lines])
 
 
-def _terms(one: Explanation, row: int, n_features: int, name: Naming) -> Iterator[tuple[str, float]]:
-    """The terms that add up to the score, by name."""
-    for feature, value in one.top(row, n_features):
-        yield name(int(feature)), value
-    yield from one.rest(row, n_features)
-
-
-def _json_line(
-    one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None
-) -> Iterator[str]:
+def _json_line(one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None) -> str:
     place = {} if rank is None else {"rank": rank + 1}
     features = [{"name": name(int(feature)), "contribution": value} for feature, value in one.top(row, n_features)]
     rest = {what.replace(" ", "_"): value for what, value in one.rest(row, n_features, least=0.0)}
     label, score = one.labels[row : row + 1].tolist()[0], float(one.scores[row])
     whole = {"sample": number, **place, "label": label, "score": score, "features": features, **rest}
-    yield json.dumps(whole, ensure_ascii=False) + "\n"
+    return json.dumps(whole, ensure_ascii=False) + "\n"

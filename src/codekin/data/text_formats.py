@@ -248,25 +248,9 @@ def vowpal_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: Feat
         _use_hashing(features, given_bits)
     namespace = -1
     for number, block in enumerate(blocks):
-        try:
-            rows, namespace = _parsed_vowpal(block, labels, features, namespace)
-        except _NamesAreNoIndicesError as error:
-            if number or given_bits is not None:
-                raise error.as_data_error() from None
-            _use_hashing(features, None)
-            rows, namespace = _parsed_vowpal(block, labels, features, -1)
+        may_hash = number == 0 and given_bits is None
+        rows, namespace = _parsed_vowpal(block, labels, features, namespace, may_hash=may_hash)
         yield rows
-
-
-class _NamesAreNoIndicesError(Exception):
-    def __init__(self, block: LineBlock, position: int) -> None:
-        self._block, self._position = block, position
-
-    def as_data_error(self) -> DataError:
-        field = first_field(self._block, self._position)
-        what = f"the namespace {shortened(field)!r}" if field.startswith("|") else f"the feature {shortened(field)!r}"
-        rule = "where features are numbers in one namespace; pass hash_bits=20 to hash their names."
-        return self._block.error(self._position, f"{what} {rule}")
 
 
 def _use_hashing(features: FeatureNumbers, n_bits: int | None) -> None:
@@ -282,7 +266,10 @@ def _use_hashing(features: FeatureNumbers, n_bits: int | None) -> None:
         )
 
 
-def _parsed_vowpal(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, namespace: int) -> tuple[Rows, int]:
+def _parsed_vowpal(
+    block: LineBlock, labels: LabelColumn, features: FeatureNumbers, namespace: int, *, may_hash: bool
+) -> tuple[Rows, int]:
+    """The rows of a block, and the namespace of its features; ``may_hash`` names that are no indices."""
     from codekin.kernels import parse  # Numba is imported only when it is needed
 
     text, n_lines = block.text, block.n_lines
@@ -297,8 +284,9 @@ def _parsed_vowpal(block: LineBlock, labels: LabelColumn, features: FeatureNumbe
     n_rows, n_values, n_odd_labels, namespace, error, position = parse.parse_vowpal(
         np.frombuffer(text, np.uint8), *rules, *filled
     )
-    if error == parse.NAME_NOT_AN_INDEX:
-        raise _NamesAreNoIndicesError(block, position)
+    if error == parse.NAME_NOT_AN_INDEX and may_hash:
+        _use_hashing(features, None)
+        return _parsed_vowpal(block, labels, features, -1, may_hash=False)
     if error:
         raise block.error(position, _vowpal_reason(error, block, position, features))
     indptr = np.concatenate([[0], row_end[:n_rows]])
@@ -325,6 +313,7 @@ def _vowpal_reason(error: int, block: LineBlock, position: int, features: Featur
 
     field = first_field(block, position)
     name, _, value = field.partition("|")[0].partition(":")
+    what = f"the {'namespace' if field.startswith('|') else 'feature'} {shortened(field)!r}"
     if error == parse.INDEX_UNKNOWN:
         return features.unknown_reason(int(name))
     return {
@@ -338,4 +327,6 @@ def _vowpal_reason(error: int, block: LineBlock, position: int, features: Featur
         "which is too large for float32.",
         parse.INDEX_TOO_LARGE: f"feature index {shortened(name)} is too large; indices must be below 2**31.",
         parse.NAME_EMPTY: f"{shortened(field)!r} is a feature without a name.",
+        parse.NAME_NOT_AN_INDEX: f"{what} where features are numbers in one namespace; pass hash_bits=20 to hash their "
+        "names.",
     }[error]

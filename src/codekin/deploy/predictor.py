@@ -178,14 +178,6 @@ class Predictor:
         classes, probabilities = self._model.top_k_proba(self._as_row(x).matrix(), k)
         return [self._labels[c] for c in classes[0].tolist()], probabilities[0].tolist()
 
-    @property
-    def _needs(self) -> str:
-        """What samples are."""
-        if isinstance(self._vectorizer, FittedRows):
-            columns = self._vectorizer.columns
-            return f"needs an object with {', '.join((*columns.text, *columns.numbers, *columns.categories))}"
-        return "has no vectorizer, so it needs features" if self._vectorizer is None else "needs a text"
-
     def _as_row(self, x: Any) -> Row:
         return x if isinstance(x, Row) else self.row(x)
 
@@ -205,8 +197,12 @@ class Predictor:
         if isinstance(x, str | Mapping):
             takes_rows = isinstance(self._vectorizer, FittedRows)
             if self._vectorizer is None or takes_rows is isinstance(x, str):
-                got = "a text" if isinstance(x, str) else "an object"
-                raise ValueError(f"This predictor {self._needs}. Got {got}.")
+                needs = "has no vectorizer, so it needs features" if self._vectorizer is None else "needs a text"
+                if isinstance(self._vectorizer, FittedRows):
+                    columns = self._vectorizer.columns
+                    names = (*columns.text, *columns.numbers, *columns.categories)
+                    needs = f"needs an object with {', '.join(names)}"
+                raise ValueError(f"This predictor {needs}. Got {'a text' if isinstance(x, str) else 'an object'}.")
             indices, values = self._vectorizer.row(x)  # type: ignore[arg-type]  # each takes its own
         elif sparse.issparse(x):
             given = x if getattr(x, "format", "") == "csr" else sparse.csr_array(x)  # type: ignore[call-overload]
@@ -237,15 +233,7 @@ class Predictor:
 
 
 class BatchPredictor:
-    """The answers of a classifier to samples that are checked one by one; a sample alone takes the way of Predictor.
-
-    Parameters
-    ----------
-    classifier : ECOCClassifier or ExtremeClassifier
-        Fitted.
-    vectorizer : FittedVectorizer or FittedRows, optional
-        Converts texts or rows to features, for a classifier of texts.
-    """
+    """The answers of a classifier to samples that are checked one by one; a sample alone takes the way of Predictor."""
 
     def __init__(self, classifier: Any, *, vectorizer: Features | None = None) -> None:
         self.classifier = classifier

@@ -211,7 +211,13 @@ def _describe_classifier(parts: SavedClassifier, arrays: Arrays, learners: list[
     if parts.feature_names is not None:
         description["feature_names_in"] = [str(name) for name in parts.feature_names]
     if parts.subclasses is not None:
-        description["subclasses"] = _describe_subclasses(parts.subclasses, arrays)
+        own = parts.subclasses
+        arrays["class_of_part"] = as_narrow(own.class_of_part)
+        description["subclasses"] = {
+            "params": {key: value for key, value in own.params.items() if isinstance(value, PLAIN)},
+            "labels": _describe_labels(own.labels, arrays, "class_labels"),
+            "training_errors": list(own.training_errors),
+        }
     return description
 
 
@@ -237,10 +243,12 @@ def _restore_classifier(
         is_learner_given=bool(description.get("is_learner_given", learner is not None)),
         temperature=description.get("temperature"),  # was checked as that of the model
         class_tree=_restore_tree(arrays, n_classes) if description.get("has_class_tree") else None,
-        plan=_restore_plan(description.get("plan", {})),
+        plan=description.get("plan", {}),
         set_calibration=_restore_sets(description.get("prediction_sets"), arrays),
         subclasses=_restore_subclasses(description["subclasses"], arrays) if "subclasses" in description else None,
     )
+    if not isinstance(saved.plan, dict) or not all(isinstance(value, PLAIN) for value in saved.plan.values()):
+        raise ValueError(f"'plan' must hold names and numbers. Got {shortened(saved.plan)}.")
     n_labels = saved.labels.shape[0]
     check(saved.labels.shape == (n_classes,), f"there are {n_labels} labels for {n_classes} classes")
     if saved.subclasses is not None:
@@ -288,15 +296,6 @@ def tree_arrays(tree: ClassTree) -> Arrays:
     return arrays
 
 
-def _describe_subclasses(subclasses: Subclasses, arrays: Arrays) -> Json:
-    arrays["class_of_part"] = as_narrow(subclasses.class_of_part)
-    return {
-        "params": {key: value for key, value in subclasses.params.items() if isinstance(value, PLAIN)},
-        "labels": _describe_labels(subclasses.labels, arrays, "class_labels"),
-        "training_errors": list(subclasses.training_errors),
-    }
-
-
 def _restore_subclasses(description: Json, arrays: Arrays) -> Subclasses:
     stored = arrays["class_of_part"]
     class_of_part = stored.astype(np.intp).ravel()
@@ -310,12 +309,6 @@ def _restore_subclasses(description: Json, arrays: Arrays) -> Subclasses:
         raise ValueError(f"there are {labels.shape[0]} labels for {n_classes} classes that have parts.")
     errors = [float(checked(error, "training_errors", "finite")) for error in description["training_errors"]]
     return Subclasses(labels, class_of_part, errors, restored_params(description))
-
-
-def _restore_plan(plan: Any) -> Json:
-    if not isinstance(plan, dict) or not all(isinstance(value, PLAIN) for value in plan.values()):
-        raise ValueError(f"'plan' must hold names and numbers. Got {shortened(plan)}.")
-    return plan
 
 
 def _restore_sets(description: Any, arrays: Arrays) -> SetCalibration | None:

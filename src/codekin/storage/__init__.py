@@ -165,15 +165,7 @@ def _stored_parts(model: Any) -> tuple[Model, SavedClassifier | None]:
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
-    """The folder as a path, if a model may be saved there; called before training.
-
-    Raises
-    ------
-    FileExistsError
-        If something else is there already.
-    OSError
-        If nothing can be written there.
-    """
+    """The folder as a path, if a model may be saved there, and an error otherwise; called before training."""
     target = Path(folder)
     if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not visible(target))):
         raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
