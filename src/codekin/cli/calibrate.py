@@ -13,7 +13,7 @@ from codekin._system.messages import counted
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Trust, reads_tables
+from codekin.cli.options import App, AsJson, NThreads, Quiet, Trust, reads_samples
 from codekin.progress import report
 from codekin.storage import check_target, save_model
 
@@ -21,7 +21,7 @@ app = App()
 
 
 @app.command()
-@reads_tables()
+@reads_samples()
 def calibrate(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[
@@ -31,14 +31,11 @@ def calibrate(
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", show_default="MODEL", help="Where to save the model."),
     ] = None,
-    format: Format = "auto",
-    index_base: IndexBase = None,
-    multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
-    table: Any = None,
+    reading: Any = None,
 ) -> None:
     """Calibrate the prediction sets of a model on held-out samples.
 
@@ -47,7 +44,7 @@ def calibrate(
     target, loaded = check_target(output or model), LoadedModel(model, trust=trust, quiet=quiet)
     classifier = loaded.classifier
     with limited_threads(n_threads), loaded.display.watching():
-        X, y, _ = loaded.all_samples(data, format, index_base, multilabel=multilabel, table=table)
+        X, y, _ = loaded.all_samples(data, **reading)
         report("calibrating prediction sets")
         classifier.calibrate_sets(X, y)
         report(f"saving {target}")

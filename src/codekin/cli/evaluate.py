@@ -19,9 +19,6 @@ from codekin.cli.options import (
     TAXONOMY_NEEDS,
     App,
     AsJson,
-    Format,
-    IndexBase,
-    Multilabel,
     NThreads,
     Quiet,
     Taxonomy,
@@ -29,7 +26,7 @@ from codekin.cli.options import (
     Trust,
     check_needs,
     check_sources,
-    reads_tables,
+    reads_samples,
 )
 from codekin.data import read_taxonomy
 from codekin.fitting.trial import microseconds_of
@@ -45,21 +42,18 @@ TIMED_CHUNKS = 5
 
 
 @app.command()
-@reads_tables()
+@reads_samples()
 def evaluate(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="Samples with labels; - is the standard input.")],
     taxonomy: Taxonomy = None,
     taxonomy_layout: TaxonomyLayout = "edges",
-    format: Format = "auto",
-    index_base: IndexBase = None,
-    multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
-    table: Any = None,
+    reading: Any = None,
 ) -> None:
     """Measure how good a model's predictions are, and how fast.
 
@@ -78,10 +72,9 @@ def evaluate(
     if taxonomy is not None:
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
     with limited_threads(n_threads), loaded.display.watching():
-        how: Any = format, index_base, ROWS_AT_ONCE, reporter(f"predicting {data}")
         timed: list[Any] = []
         chunks: list[_Predicted] = []
-        for X, read in loaded.samples(data, *how, multilabel=multilabel, table=table):
+        for X, read in loaded.samples(data, ROWS_AT_ONCE, reporter(f"predicting {data}"), **reading):
             timed += [X] if len(timed) < TIMED_CHUNKS else []
             chunks.append(_predicted(classifier, X, read.index_among(classifier.classes_)))
         report("timing predictions")

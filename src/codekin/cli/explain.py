@@ -12,7 +12,7 @@ import typer
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import for_stdout
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust, check_sources, reads_tables
+from codekin.cli.options import App, NThreads, Quiet, ToFile, Trust, check_sources, reads_samples
 from codekin.data.blocks import output_stream
 from codekin.data.datasets import TextData
 from codekin.data.model_input import samples_for
@@ -27,7 +27,7 @@ Naming = Callable[[int], str]
 
 
 @app.command()
-@reads_tables("label")
+@reads_samples("multilabel", "label")
 def explain(
     model: Annotated[Path, typer.Argument(help="The folder of a model with linear bits.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
@@ -39,13 +39,11 @@ def explain(
     n_features: Annotated[
         int, typer.Option(min=1, help="How many words or features to print, the largest contributions first.")
     ] = 10,
-    format: Format = "auto",
-    index_base: IndexBase = None,
     n_threads: NThreads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
     trust: Trust = False,
     quiet: Quiet = False,
-    table: Any = None,
+    reading: Any = None,
 ) -> None:
     """Show what each word or feature contributes to the score of a label.
 
@@ -61,8 +59,7 @@ def explain(
     k = min(top_k, len(classifier.classes_))
     n_done = 0
     with limited_threads(n_threads), loaded.display.watching(only_if_slow=True), output_stream(output) as stream:
-        how: Any = format, index_base, ROWS_AT_ONCE, reporter(f"explaining {data}")
-        for X, read in loaded.samples(data, *how, labels="none", table=table):
+        for X, read in loaded.samples(data, ROWS_AT_ONCE, reporter(f"explaining {data}"), labels="none", **reading):
             if wanted is not None:
                 columns: list[Any] = [wanted]
             elif k == 1:

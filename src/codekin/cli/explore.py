@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from codekin._system.memory import in_units
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, Format, IndexBase, Multilabel, NThreads, Quiet, Trust, check_sources
+from codekin.cli.options import TABLE_OPTIONS, App, NThreads, Quiet, Trust, check_sources, reads_samples
 from codekin.data.datasets import TextData
 from codekin.data.model_input import samples_for
 from codekin.deploy.explore.page import explorer_page
@@ -22,6 +22,7 @@ app = App()
 
 
 @app.command()
+@reads_samples(*TABLE_OPTIONS)
 def explore(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")],
@@ -37,12 +38,10 @@ def explore(
         ),
     ] = None,
     title: Annotated[str | None, typer.Option(show_default="the name of the model", help="The heading.")] = None,
-    format: Format = "auto",
-    index_base: IndexBase = None,
-    multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     trust: Trust = False,
     quiet: Quiet = False,
+    reading: Any = None,
 ) -> None:
     """Write a page about a model: its coding matrix, classes, bits and predictions.
 
@@ -58,7 +57,7 @@ def explore(
     X, y, texts = None, None, None
     with limited_threads(n_threads), loaded.display.watching(only_if_slow=True):
         if data is not None:
-            X, y, parts = loaded.all_samples(data, format, index_base, multilabel=multilabel)
+            X, y, parts = loaded.all_samples(data, **reading)
             if vectorizer is not None:
                 read = [part for part in parts if isinstance(part, TextData)]
                 texts = [sample for part in read for sample in samples_for(vectorizer, part)]

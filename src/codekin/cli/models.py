@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +52,18 @@ class LoadedModel:
     def samples(
         self,
         data: str | Path,
-        format: str,
-        index_base: int | None,
         chunk_rows: int,
         progress: ReadProgress,
         *,
         labels: LabelKind | None = None,
-        multilabel: str = "error",
-        table: Mapping[str, Any] | None = None,
+        format: str = "auto",
+        index_base: int | None = None,
+        **options: Any,
     ) -> Iterator[tuple[Any, Data]]:
         """Features and what they were made from, in chunks.
 
-        By default ``index_base``, ``labels`` and the columns of a ``table`` are those of training. What was understood
-        of a table is shown once.
+        By default the index base, the labels and the columns of a table are those of training. What was understood of a
+        table is shown once.
         """
         n_features = self.parts.n_features
         if n_features is None:
@@ -74,25 +73,19 @@ class LoadedModel:
             )
         if index_base is not None and self.model_input.vectorizer is not None:
             raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
-        options = ReadOptions(
-            labels=label_kind(self.labels) if labels is None else labels,
-            multilabel=multilabel,  # type: ignore[arg-type]
-            index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
-            **(table or {}),
-        )
+        kind, base = label_kind(self.labels) if labels is None else labels, "auto" if index_base is None else index_base
+        how = ReadOptions(labels=kind, index_base=base, **options)  # type: ignore[arg-type]
         for X, part in self.model_input.chunks(
-            data, format=format, n_features=n_features, options=options, chunk_rows=chunk_rows, progress=progress
+            data, format=format, n_features=n_features, options=how, chunk_rows=chunk_rows, progress=progress
         ):
             if isinstance(part, TextData) and part.table is not None and not self._has_shown:
                 self._has_shown = True
                 self.display.note(f"{data}: {part.reading}; texts from {', '.join(part.table.text)}")
             yield X, part
 
-    def all_samples(
-        self, data: Path, format: str, index_base: int | None, **how: Any
-    ) -> tuple[csr_array, NDArray[Any], list[Data]]:
+    def all_samples(self, data: Path, **reading: Any) -> tuple[csr_array, NDArray[Any], list[Data]]:
         """The features and labels of all samples of a file, and what they were made from."""
-        chunks = list(self.samples(data, format, index_base, ROWS_AT_ONCE, reporter(f"reading {data}"), **how))
+        chunks = list(self.samples(data, ROWS_AT_ONCE, reporter(f"reading {data}"), **reading))
         X, y = csr_array(vstack([X for X, _ in chunks])), np.concatenate([part.labels for _, part in chunks])
         return X, y, [part for _, part in chunks]
 

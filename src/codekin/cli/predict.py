@@ -13,7 +13,7 @@ import typer
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import for_stdout
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust, check_sources, reads_tables
+from codekin.cli.options import App, NThreads, Quiet, ToFile, Trust, check_sources, reads_samples
 from codekin.data.blocks import output_stream
 from codekin.data.model_input import known_word_counter
 from codekin.deploy.predictor import best_labels, json_objects
@@ -23,7 +23,7 @@ app = App()
 
 
 @app.command()
-@reads_tables()
+@reads_samples("multilabel")
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
@@ -46,8 +46,6 @@ def predict(
         int,
         typer.Option(min=0, metavar="N", help="Give no class to texts of which the model knows fewer different words."),
     ] = 0,
-    format: Format = "auto",
-    index_base: IndexBase = None,
     chunk_rows: Annotated[
         int, typer.Option(min=1, help="How many samples to predict at a time; 1 answers a pipe line by line.")
     ] = 10_000,
@@ -55,7 +53,7 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
     trust: Trust = False,
     quiet: Quiet = False,
-    table: Any = None,
+    reading: Any = None,
 ) -> None:
     """Predict the classes of samples.
 
@@ -89,7 +87,7 @@ def predict(
             report(stage, done, total, count=n_done, unit="samples")
 
         with output_stream(output) as stream:
-            for X, _ in loaded.samples(data, format, index_base, chunk_rows, progress, labels="none", table=table):
+            for X, _ in loaded.samples(data, chunk_rows, progress, labels="none", **reading):
                 known = None if known_words is None else known_words(X)
                 if coverage is not None:
                     labels, of_labels = [own.tolist() for own in answering.predict_sets(X, coverage)], None
