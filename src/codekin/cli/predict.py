@@ -69,11 +69,12 @@ def predict(
     if coverage is not None:
         calibration = None if has_parts else loaded.parts.set_calibration
         _check_coverage(model, calibration, coverage, top_k, probabilities)
-    # Only the estimator knows which classes parts belong to; all others need no more than the model.
-    answering: Any = loaded.classifier if has_parts or coverage is not None else loaded.saved.coded
     vectorizer = loaded.model_input.vectorizer
     if min_known and vectorizer is None:
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
+    # The estimator checks features of files, and knows which classes parts belong to; those of texts need no check.
+    has_estimator = vectorizer is None or has_parts or coverage is not None
+    answering: Any = loaded.classifier if has_estimator else loaded.saved.coded
     known_words = known_word_counter(vectorizer) if as_json or min_known else None
     if not as_json:
         _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or coverage is not None)
@@ -92,7 +93,7 @@ def predict(
                 if coverage is not None:
                     labels, of_labels = [own.tolist() for own in answering.predict_sets(X, coverage)], None
                 else:
-                    own = None if has_parts else loaded.labels
+                    own = None if has_estimator else loaded.labels
                     labels, of_labels = best_labels(answering, X, k, probabilities, own)
                 for i in [i for i, n in enumerate(known or ()) if n < min_known]:
                     labels[i] = []
