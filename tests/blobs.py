@@ -6,7 +6,7 @@ import numpy as np
 
 from codekin.classes import ClassTree
 from codekin.data import Dataset, Split
-from codekin.data.embedded import _balanced_classes, _dataset, _random_labelled_tree
+from codekin.data.embedded import _random_labelled_tree
 
 
 def make_blobs_with_tree(
@@ -36,7 +36,8 @@ def make_blobs_with_tree(
         centres[node] = centres[parent[node]] + rng.normal(size=n_features)
     splits = []
     for _ in range(2):
-        y = _balanced_classes(n_classes, n_samples, rng)
+        y = rng.permutation(np.arange(n_samples, dtype=np.intp) % n_classes)
         X = centres[node_of_class[y]] + noise * rng.normal(size=(n_samples, n_features))
         splits.append(Split(y, X))
-    return _dataset("blobs", splits, ClassTree(parent, node_of_class))
+    names, tree = tuple(map(str, range(n_classes))), ClassTree(parent, node_of_class)
+    return Dataset("blobs", splits[0], names, test=splits[1], class_tree=tree)

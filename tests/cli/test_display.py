@@ -130,7 +130,7 @@ def test_a_reader_that_has_gone_does_not_end_the_work(clock, monkeypatch):
 
     log = Log(write, clock)
     with log.shown():
-        log.stage = display.Stage.begun(Progress("searching"), 0.0)
+        log.stage = display.Stage(0.0, Progress("searching"), 0.0, Progress("searching"), 0.0)
         clock.now = 5.0
         assert has_failed.wait(60)
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 
 from codekin import ECOCClassifier, save_model
-from codekin.cli.display import hold_closed_streams
+from codekin.cli.main import hold_closed_streams
 
 LABELS = ["\x1b]0;title\x07cat", "dog\x9b31m", "plain"]
 SHOWN = [r"\u001b]0;title\u0007cat", r"dog\u009b31m", "plain"]

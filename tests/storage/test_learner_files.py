@@ -17,13 +17,12 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardSca
 from sklearn.svm import SVC
 from skops.io import dump
 
-from codekin import Predictor
+from codekin import Predictor, storage
 from codekin._system.files import json_checksum, sha256
 from codekin.cli.main import COMMANDS, main
 from codekin.estimators import ECOCClassifier
 from codekin.learners import LEARNERS
 from codekin.storage import ModelFolderError, load_input, load_model, save_model
-from codekin.storage import folder as files
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(40, 4)), np.arange(40) % 4
@@ -216,7 +215,7 @@ def test_a_list_of_types_is_that_of_skops(tmp_path):
 
 def test_learners_that_changed_since_the_description_was_read_are_refused(folder):
     with pytest.raises(ModelFolderError, match="its checksum does not match"):
-        files.read_learners(folder / "learners.skops", "0" * 64, True)
+        storage.read_learners(folder / "learners.skops", "0" * 64, True)
 
 
 def test_the_file_is_read_once(folder, model, monkeypatch):
@@ -228,7 +227,7 @@ def test_the_file_is_read_once(folder, model, monkeypatch):
 
     monkeypatch.setattr("skops.io.get_untrusted_types", names_and_swap)
     checksum = sha256(folder / "learners.skops")
-    assert len(files.read_learners(folder / "learners.skops", checksum, True)) == len(model.estimators_) + 1
+    assert len(storage.read_learners(folder / "learners.skops", checksum, True)) == len(model.estimators_) + 1
 
 
 @pytest.mark.parametrize("given", [{}, "gini", None])
@@ -243,7 +242,7 @@ def test_a_file_that_skops_cannot_read_gets_a_sentence(content, folder):
     path = folder / "learners.skops"
     path.write_bytes(content)
     with pytest.raises(ModelFolderError, match=r"learners.skops cannot be read by skops: .*\.$"):
-        files.read_learners(path, sha256(path), True)
+        storage.read_learners(path, sha256(path), True)
 
 
 def test_an_old_folder_that_is_trusted_is_saved_anew_without_need_of_trust(tmp_path):

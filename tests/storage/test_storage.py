@@ -310,7 +310,7 @@ def test_a_failed_save_leaves_the_old_model_and_no_debris(saved, digits, tmp_pat
     def fail(*args, **kwargs):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("codekin._system.arrays.write_arrays", fail)
+    monkeypatch.setattr("codekin.storage.write_arrays", fail)
     with pytest.raises(OSError, match="No space left"):
         save_model(classifier, saved)
     assert load_model(saved).codebook_.n_bits == 6

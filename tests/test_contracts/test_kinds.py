@@ -13,7 +13,7 @@ from codekin.decoding import DECODERS
 from codekin.deploy.explore.content import WRITERS as EXPLORED
 from codekin.deploy.export.onnx_graph import WRITERS as IN_ONNX
 from codekin.deploy.export.page import WRITERS as IN_PAGES
-from codekin.explaining.contributions import EXPLAINERS
+from codekin.explaining import EXPLAINERS
 from codekin.plots.assignments import ENTRIES
 from codekin.states import codes
 from codekin.storage import assignments

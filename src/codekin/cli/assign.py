@@ -208,7 +208,7 @@ def _from_data(source: str, format: str, name: str, rng: np.random.Generator) ->
     X, samples, labels = _samples(source, format)
     report(f"measuring class distances by {name}")
     distances = CLASS_DISTANCES_FROM_DATA[name](
-        X, samples.class_index, n_classes=len(labels), sample_weight=_weights(samples), rng=rng
+        X, samples.class_index, n_classes=len(labels), sample_weight=getattr(samples, "sample_weight", None), rng=rng
     )
     return Known(distances, labels)
 
@@ -220,7 +220,8 @@ def _classes(
     X, samples, labels = _samples(source, format)
     tree = None if taxonomy is None else read_taxonomy(taxonomy, classes=samples.classes, layout=layout)  # type: ignore[arg-type]
     assert samples.class_index is not None
-    return Classes(lambda: X, samples.class_index, len(labels), _weights(samples), tree, rng), labels
+    weights = getattr(samples, "sample_weight", None)
+    return Classes(lambda: X, samples.class_index, len(labels), weights, tree, rng), labels
 
 
 def _samples(source: str, format: str) -> tuple[Any, Data, tuple[str, ...]]:
@@ -233,10 +234,6 @@ def _samples(source: str, format: str) -> tuple[Any, Data, tuple[str, ...]]:
         X = samples.X
     assert samples.classes is not None
     return X, samples, tuple(str(label) for label in samples.classes.tolist())
-
-
-def _weights(samples: Data) -> Any:
-    return None if isinstance(samples, TextData) else samples.sample_weight
 
 
 def _made_codebook(

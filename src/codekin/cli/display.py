@@ -31,14 +31,17 @@ ENOUGH_SECONDS = 1.0
 Clock = Callable[[], float]
 
 
+@dataclass
 class Display:
     """Shows one stage of the work after the other, or nothing if quiet."""
 
-    def __init__(self, quiet: bool = False) -> None:
-        self.quiet = quiet
-        self.board: Board | None = None
-        # A terminal that cannot go back to the beginning of a line is treated as a log.
-        self.is_live = not quiet and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+    quiet: bool = False
+    board: Board | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether lines can change; a terminal that cannot go back to the beginning of a line is treated as a log."""
+        return not self.quiet and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
     def note(self, text: str) -> None:
         """Say something once."""
@@ -89,11 +92,6 @@ class Stage:
     first_at: float
     latest: Progress
     latest_at: float
-
-    @classmethod
-    def begun(cls, progress: Progress, now: float) -> Stage:
-        """A stage that is reported for the first time."""
-        return cls(now, progress, now, progress, now)
 
     def text(self, now: float, aside: str = "") -> str:
         """One line: what is being done, its share, the rate, the time so far and the time left."""
@@ -146,7 +144,7 @@ class Board(ABC):
                     self.said.add(progress.detail)
                     self.say(progress.detail)
             elif self.stage is None or self.stage.latest.stage != progress.stage:
-                self.stage = Stage.begun(progress, now)
+                self.stage = Stage(now, progress, now, progress, now)
                 self.begin(progress.stage)
             elif self.stage.first.total is None and progress.total is not None:
                 self.stage = Stage(self.stage.began_at, progress, now, progress, now)
@@ -257,23 +255,6 @@ class Log(Board):
 # All control characters except tabs and line ends, which are ours. A label with an escape sequence could move the
 # cursor, set the title of the window or type text.
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def hold_closed_streams() -> None:
-    """Open the null device instead of closed standard streams.
-
-    Otherwise the next file that is opened would get a stream's number, and its output. Python has None for a closed
-    stream: input and output stay None, so that a command that needs them can report it. Messages to a closed stderr are
-    dropped.
-    """
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
-            os.set_inheritable(descriptor, True)  # our workers need them, too
-    if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (for as long as the process runs)
 
 
 def escaped(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -19,9 +19,6 @@ from codekin.cli.options import (
     TAXONOMY_NEEDS,
     App,
     AsJson,
-    Format,
-    IndexBase,
-    Multilabel,
     NThreads,
     Quiet,
     Taxonomy,
@@ -29,7 +26,7 @@ from codekin.cli.options import (
     Trust,
     check_needs,
     check_sources,
-    reads_tables,
+    reads_samples,
 )
 from codekin.data import read_taxonomy
 from codekin.fitting.trial import microseconds_of
@@ -45,21 +42,18 @@ TIMED_CHUNKS = 5
 
 
 @app.command()
-@reads_tables()
+@reads_samples()
 def evaluate(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="Samples with labels; - is the standard input.")],
     taxonomy: Taxonomy = None,
     taxonomy_layout: TaxonomyLayout = "edges",
-    format: Format = "auto",
-    index_base: IndexBase = None,
-    multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
-    table: Any = None,
+    reading: Any = None,
 ) -> None:
     """Measure how good a model's predictions are, and how fast.
 
@@ -77,83 +71,68 @@ def evaluate(
     tree = None if distances is None else distances.tree
     if taxonomy is not None:
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
-    samples = loaded.reader(data, format, index_base, multilabel=multilabel, table=table)
     with limited_threads(n_threads), loaded.display.watching():
-        predictions = _Predictions(classifier)
-        for X, read in samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"predicting {data}")):
-            predictions.add(X, read.index_among(classifier.classes_))
+        timed: list[Any] = []
+        chunks: list[_Predicted] = []
+        for X, read in loaded.samples(data, ROWS_AT_ONCE, reporter(f"predicting {data}"), **reading):
+            timed += [X] if len(timed) < TIMED_CHUNKS else []
+            chunks.append(_predicted(classifier, X, read.index_among(classifier.classes_)))
         report("timing predictions")
-        timed = classifier if has_parts(classifier) else classifier.model_
-        microseconds = microseconds_of(timed, csr_array(vstack(predictions.timed)))
-        class_index = np.concatenate(predictions.true)
-        measures = prediction_measures(np.concatenate(predictions.best), class_index, tree=tree, at=AT)
+        answering = classifier if has_parts(classifier) else classifier.model_
+        microseconds = microseconds_of(answering, csr_array(vstack(timed)))
+        found = _Predicted(*(None if own[0] is None else np.concatenate(own) for own in zip(*chunks, strict=True)))
+        measures = prediction_measures(found.best, found.true, tree=tree, at=AT)
     result = {
         "model": str(model),
         "data": data,
         "n_samples": measures.n_samples,
-        "n_unknown_labels": int((class_index < 0).sum()),
+        "n_unknown_labels": int((found.true < 0).sum()),
         "accuracy": measures.accuracy,
         **{f"precision_at_{k}": value for k, value in measures.precision_at.items()},
         **{f"recall_at_{k}": value for k, value in measures.recall_at.items()},
         "level_accuracies": list(measures.level_accuracies),
         "mean_error_distance": measures.mean_error_distance,
-        **predictions.likelihood_measures,
-        "certified_share": predictions.certified_share,
+        "nll": -float(logs.mean()) if (logs := found.log_probabilities) is not None and len(logs) else None,
+        "ece": None if found.is_right is None else confidence_error(found.confidences, found.is_right),
+        "certified_share": None if found.certified is None else float(found.certified.mean()),
         "model_bytes": loaded.saved.n_bytes,
         "microseconds_per_prediction": microseconds,
     }
     show(json.dumps(result) if as_json else _text(measures, result))
 
 
-class _Predictions:
-    """The predictions for the samples: the best classes, and the probabilities of these and of the true ones."""
+class _Predicted(NamedTuple):
+    """Predictions of samples, an array each; None if the model has none.
 
-    def __init__(self, classifier: Any) -> None:
-        self.classifier = classifier
-        self.timed: list[Any] = []
-        self.true: list[Any] = []
-        self.best: list[Any] = []
-        self.certified: list[Any] = []
-        self.log_probabilities: list[Any] = []
-        self.confidences: list[Any] = []
-        self.is_right: list[Any] = []
+    - ``true``: the classes, -1 for unknown ones; ``best``: the best classes of each sample.
+    - ``certified``: whether the prediction is certainly the best of all classes, not only of the candidates.
+    - ``log_probabilities``: those of the known classes; ``confidences``: those of the predicted ones.
+    """
 
-    def add(self, X: Any, class_index: Any) -> None:
-        """Predict some samples of these classes, -1 for unknown ones."""
-        labels_of_classes = self.classifier.classes_
-        n_best = min(max(AT), len(labels_of_classes))
-        self.timed += [X] if len(self.timed) < TIMED_CHUNKS else []
-        self.true.append(class_index)
-        if has_parts(self.classifier):
-            self.best.append(np.searchsorted(labels_of_classes, self.classifier.top_k(X, n_best)[0]))
-            return
-        model = self.classifier.model_
-        self.best.append(model.top_k(X, n_best)[0])
-        if len(model.codes) > 1:
-            self.certified.append(model.candidates(X, 1).is_certified)
-        if hasattr(self.classifier, "log_proba"):
-            known = class_index >= 0
-            labels = labels_of_classes[class_index]
-            self.log_probabilities.append(self.classifier.log_proba(X, labels)[known])
-            predicted, confidence = self.classifier.top_k_proba(X, 1)
-            self.confidences.append(confidence[:, 0])
-            self.is_right.append((predicted[:, 0] == labels) & known)
+    true: Any
+    best: Any
+    certified: Any = None
+    log_probabilities: Any = None
+    confidences: Any = None
+    is_right: Any = None
 
-    @property
-    def certified_share(self) -> float | None:
-        """The share of predictions that are certainly the best of all classes, not only of the candidates."""
-        return float(np.concatenate(self.certified).mean()) if self.certified else None
 
-    @property
-    def likelihood_measures(self) -> dict[str, float | None]:
-        """The mean negative log-likelihood of the known labels, and the expected calibration error of all."""
-        if not self.confidences:
-            return {"nll": None, "ece": None}
-        values = np.concatenate(self.log_probabilities)
-        return {
-            "nll": -float(values.mean()) if len(values) else None,
-            "ece": confidence_error(np.concatenate(self.confidences), np.concatenate(self.is_right)),
-        }
+def _predicted(classifier: Any, X: Any, class_index: Any) -> _Predicted:
+    """Predictions of some samples of these classes."""
+    labels_of_classes = classifier.classes_
+    n_best = min(max(AT), len(labels_of_classes))
+    if has_parts(classifier):
+        return _Predicted(class_index, np.searchsorted(labels_of_classes, classifier.top_k(X, n_best)[0]))
+    model = classifier.model_
+    certified = model.candidates(X, 1).is_certified if len(model.codes) > 1 else None
+    found = _Predicted(class_index, model.top_k(X, n_best)[0], certified)
+    if not hasattr(classifier, "log_proba"):
+        return found
+    known, labels = class_index >= 0, labels_of_classes[class_index]
+    predicted, confidence = classifier.top_k_proba(X, 1)
+    is_right = (predicted[:, 0] == labels) & known
+    logs = classifier.log_proba(X, labels)[known]
+    return found._replace(log_probabilities=logs, confidences=confidence[:, 0], is_right=is_right)
 
 
 def _text(measures: PredictionMeasures, result: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import for_stdout
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust, check_sources, reads_tables
+from codekin.cli.options import App, NThreads, Quiet, ToFile, Trust, check_sources, reads_samples
 from codekin.data.blocks import output_stream
 from codekin.data.datasets import TextData
 from codekin.data.model_input import samples_for
@@ -27,7 +27,7 @@ Naming = Callable[[int], str]
 
 
 @app.command()
-@reads_tables("label")
+@reads_samples("multilabel", "label")
 def explain(
     model: Annotated[Path, typer.Argument(help="The folder of a model with linear bits.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
@@ -39,13 +39,11 @@ def explain(
     n_features: Annotated[
         int, typer.Option(min=1, help="How many words or features to print, the largest contributions first.")
     ] = 10,
-    format: Format = "auto",
-    index_base: IndexBase = None,
     n_threads: NThreads = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
     trust: Trust = False,
     quiet: Quiet = False,
-    table: Any = None,
+    reading: Any = None,
 ) -> None:
     """Show what each word or feature contributes to the score of a label.
 
@@ -59,9 +57,9 @@ def explain(
         raise ValueError(f"--label explains one label of each sample. Got --top-k {top_k} as well.")
     wanted = None if label is None else _label(classifier, label)
     k = min(top_k, len(classifier.classes_))
-    samples, n_done = loaded.reader(data, format, index_base, labels="none", table=table), 0
+    n_done = 0
     with limited_threads(n_threads), loaded.display.watching(only_if_slow=True), output_stream(output) as stream:
-        for X, read in samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"explaining {data}")):
+        for X, read in loaded.samples(data, ROWS_AT_ONCE, reporter(f"explaining {data}"), labels="none", **reading):
             if wanted is not None:
                 columns: list[Any] = [wanted]
             elif k == 1:
@@ -73,8 +71,8 @@ def explain(
             for row in range(X.shape[0]):
                 n_done += 1
                 for rank, one in enumerate(explained):
-                    lines = _json_line if as_json else _text_lines
-                    text = "".join(lines(one, row, n_features, names(row), n_done, rank if k > 1 else None))
+                    shown = _json_line if as_json else _text_lines
+                    text = shown(one, row, n_features, names(row), n_done, rank if k > 1 else None)
                     stream.write((for_stdout(text) if output == "-" else text).encode())
             stream.flush()
 
@@ -102,28 +100,18 @@ def _names(loaded: LoadedModel, read: Any) -> Callable[[int], Naming]:
     return lambda _: loaded.feature_name if names is None else lambda feature: str(names[feature])
 
 
-def _text_lines(
-    one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None
-) -> Iterator[str]:
+def _text_lines(one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None) -> str:
     """The sample, its label and score, and a line for each term."""
     place = "" if rank is None else f", rank {rank + 1}"
-    yield f"sample {number}{place}: {one.labels[row]}, score {one.scores[row]:.4f}\n"
-    yield from (f"{value:+12.4f}  {what}\n" for what, value in _terms(one, row, n_features, name))
+    terms = [(name(int(feature)), value) for feature, value in one.top(row, n_features)]
+    lines = [f"{value:+12.4f}  {what}\n" for what, value in terms + one.rest(row, n_features)]
+    return "".join([f"sample {number}{place}: {one.labels[row]}, score {one.scores[row]:.4f}\n", *lines])
 
 
-def _terms(one: Explanation, row: int, n_features: int, name: Naming) -> Iterator[tuple[str, float]]:
-    """The terms that add up to the score, by name."""
-    for feature, value in one.top(row, n_features):
-        yield name(int(feature)), value
-    yield from one.rest(row, n_features)
-
-
-def _json_line(
-    one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None
-) -> Iterator[str]:
+def _json_line(one: Explanation, row: int, n_features: int, name: Naming, number: int, rank: int | None) -> str:
     place = {} if rank is None else {"rank": rank + 1}
     features = [{"name": name(int(feature)), "contribution": value} for feature, value in one.top(row, n_features)]
     rest = {what.replace(" ", "_"): value for what, value in one.rest(row, n_features, least=0.0)}
     label, score = one.labels[row : row + 1].tolist()[0], float(one.scores[row])
     whole = {"sample": number, **place, "label": label, "score": score, "features": features, **rest}
-    yield json.dumps(whole, ensure_ascii=False) + "\n"
+    return json.dumps(whole, ensure_ascii=False) + "\n"

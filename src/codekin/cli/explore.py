@@ -5,27 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from scipy.sparse import csr_array, vstack
 
 from codekin._system.arrays import read_npy
 from codekin._system.memory import in_units
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, Format, IndexBase, Multilabel, NThreads, Quiet, Trust, check_sources
+from codekin.cli.options import TABLE_OPTIONS, App, NThreads, Quiet, Trust, check_sources, reads_samples
 from codekin.data.datasets import TextData
 from codekin.data.model_input import samples_for
 from codekin.deploy.explore.page import explorer_page
-from codekin.progress import report, reporter
+from codekin.progress import report
 
 app = App()
 
-ROWS_AT_ONCE = 10_000
-
 
 @app.command()
+@reads_samples(*TABLE_OPTIONS)
 def explore(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")],
@@ -41,12 +38,10 @@ def explore(
         ),
     ] = None,
     title: Annotated[str | None, typer.Option(show_default="the name of the model", help="The heading.")] = None,
-    format: Format = "auto",
-    index_base: IndexBase = None,
-    multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     trust: Trust = False,
     quiet: Quiet = False,
+    reading: Any = None,
 ) -> None:
     """Write a page about a model: its coding matrix, classes, bits and predictions.
 
@@ -62,9 +57,10 @@ def explore(
     X, y, texts = None, None, None
     with limited_threads(n_threads), loaded.display.watching(only_if_slow=True):
         if data is not None:
-            samples = loaded.reader(data, format, index_base, multilabel=multilabel)
-            chunks = list(samples(chunk_rows=ROWS_AT_ONCE, progress=reporter(f"reading {data}")))
-            X, y, texts = _joined(chunks, vectorizer)
+            X, y, parts = loaded.all_samples(data, **reading)
+            if vectorizer is not None:
+                read = [part for part in parts if isinstance(part, TextData)]
+                texts = [sample for part in read for sample in samples_for(vectorizer, part)]
         report("making the page")
         page = explorer_page(
             classifier,
@@ -79,11 +75,3 @@ def explore(
         written = page.save(output)
     if not quiet:
         show(f"{written}: {in_units(written.stat().st_size)}")
-
-
-def _joined(chunks: list[tuple[Any, Any]], vectorizer: Any) -> tuple[Any, Any, list[Any] | None]:
-    """All samples of a file, their labels and, if there are any, texts or rows."""
-    X, y = csr_array(vstack([X for X, _ in chunks])), np.concatenate([read.labels for _, read in chunks])
-    if not all(isinstance(read, TextData) for _, read in chunks):
-        return X, y, None
-    return X, y, [sample for _, read in chunks for sample in samples_for(vectorizer, read)]

@@ -15,7 +15,7 @@ from codekin._system.messages import counted, with_article
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, AsJson, Format, IndexBase, Multilabel, NThreads, Quiet, Trust, reads_tables
+from codekin.cli.options import App, AsJson, NThreads, Quiet, Trust, reads_samples
 from codekin.estimators import ExtremeClassifier
 from codekin.progress import report, reporter
 from codekin.storage import check_target, save_model
@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 50_000
 
 
 @app.command()
-@reads_tables()
+@reads_samples()
 def grow(
     model: Annotated[
         Path, typer.Argument(help="The folder of a model that was trained with --n-reserved, or without re-ranking.")
@@ -40,14 +40,11 @@ def grow(
     n_epochs: Annotated[
         int, typer.Option(min=0, help="The number of passes over the samples; 0 only finds codewords for new classes.")
     ] = 1,
-    format: Format = "auto",
-    index_base: IndexBase = None,
-    multilabel: Multilabel = "error",
     n_threads: NThreads = None,
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
-    table: Any = None,
+    reading: Any = None,
 ) -> None:
     """Train a model on further samples, also of classes that it has not seen.
 
@@ -60,9 +57,7 @@ def grow(
     classifier = loaded.classifier
     _check_can_grow(model, classifier, n_epochs)
     n_classes, n_samples = len(classifier.classes_), 0
-    samples = partial(
-        loaded.reader(data, format, index_base, multilabel=multilabel, table=table), chunk_rows=ROWS_AT_ONCE
-    )
+    samples = partial(loaded.samples, data, ROWS_AT_ONCE, **reading)
     with limited_threads(n_threads), loaded.display.watching():
         unknown, labels = [], []
         for X, read in samples(progress=reporter(f"looking for new classes in {data}")):

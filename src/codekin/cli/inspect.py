@@ -41,7 +41,15 @@ def inspect(
     codebook, report = classifier.codebook_, classifier.report()
     facts = report.as_dict()
     losses = facts.pop("bit_losses")
-    bits = _Bits(classifier, losses, _labels(whole))
+    kind, fitted, labels = KINDS[codebook.kind], classifier.model_, _labels(whole)
+    learned = np.flatnonzero(is_learned := kind.varies(fitted))
+    extreme: dict[str, list[Any]] = {"easiest": [], "hardest": []}
+    for name, sign in (("easiest", 1), ("hardest", -1)) if losses else ():
+        order = np.argsort(sign * np.array(losses)[learned], kind="stable")  # the lower number first among equals
+        extreme[name] = [
+            {"bit": bit, "loss": losses[bit], **kind.sides(fitted.coding_matrix[:, bit], labels)}
+            for bit in learned[order[:n_shown]].tolist()
+        ]
     tree = None if classifier.class_distances_ is None else classifier.class_distances_.tree
     vectorizer = loaded.model_input.vectorizer
     result: dict[str, Any] = {
@@ -50,19 +58,19 @@ def inspect(
         **facts,
         "parts": _parts(whole) if has_parts(whole) else None,
         "width": codebook.width,
-        "nodes": KINDS[codebook.kind].nodes(codebook.graph),
+        "nodes": kind.nodes(codebook.graph),
         "n_features": getattr(classifier, "n_features_in_", None),
         "input": "features" if vectorizer is None else f"texts ({vectorizer.described})",
         "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
         "temperature": getattr(classifier, "temperature_", None),
         "model_bytes": loaded.saved.n_bytes,
-        "weights_precision": getattr(classifier.model_.codes[0].bits, "precision", None),
-        "weights_bytes": _weights_bytes(classifier.model_),
-        "ranking": ranking_facts(classifier.model_),
+        "weights_precision": getattr(fitted.codes[0].bits, "precision", None),
+        "weights_bytes": _weights_bytes(fitted),
+        "ranking": ranking_facts(fitted),
         "files": {path.name: path.stat().st_size for path in visible(model)},
-        "n_constant_bits": bits.n_constant,
-        "easiest_bits": bits.easiest(n_shown, sign=1) if losses else [],
-        "hardest_bits": bits.easiest(n_shown, sign=-1) if losses else [],
+        "n_constant_bits": int((~is_learned).sum()),
+        "easiest_bits": extreme["easiest"],
+        "hardest_bits": extreme["hardest"],
     }
     show(json.dumps(result, ensure_ascii=False) if as_json else _text(report, result))
 
@@ -96,25 +104,6 @@ def _weights_bytes(model: Any) -> int | None:
     """The memory of the weights of all codes, if known."""
     bits: list[Any] = [member.bits for member in model.codes]
     return sum(of_member.nbytes for of_member in bits) if all(hasattr(b, "nbytes") for b in bits) else None
-
-
-class _Bits:
-    """The bits of a model, without constant ones."""
-
-    def __init__(self, classifier: Any, losses: list[float], labels: Any) -> None:
-        self.model, self.losses, self.labels = classifier.model_, losses, labels
-        self.kind = KINDS[self.model.codebook.kind]
-        is_learned = self.kind.varies(self.model)
-        self.n_constant = int((~is_learned).sum())
-        self.learned = np.flatnonzero(is_learned)
-
-    def easiest(self, n: int, *, sign: int) -> list[dict[str, Any]]:
-        """The bits with the smallest losses, times ``sign``; the lower number first among equals."""
-        order = np.argsort(sign * np.array(self.losses)[self.learned], kind="stable")
-        return [
-            {"bit": bit, "loss": self.losses[bit], **self.kind.sides(self.model.coding_matrix[:, bit], self.labels)}
-            for bit in self.learned[order[:n]].tolist()
-        ]
 
 
 def _varies(model: Any) -> Any:

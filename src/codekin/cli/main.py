@@ -14,17 +14,18 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.models import CommandFunctionType as Command
 
 from codekin._version import __version__
-from codekin.cli.display import escaped, hold_closed_streams, starting
-from codekin.cli.help import App, HelpGroup
+from codekin.cli.display import escaped, starting
 
 EXIT_FAILED, EXIT_WRONG = 1, 2
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
@@ -32,6 +33,8 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 
 # The user's input is wrong: a value, a file that does not exist or cannot be read, a name that is taken.
 WRONG_INPUT = (ValueError, FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError)
+# A name cannot be that of a file, for which Python has no exception class.
+WRONG_PLACE = (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 # The input is right, but the work cannot be done: no connection, no space, no memory, a missing package.
 EXPECTED_FAILURES = (OSError, MemoryError, ImportError)
 
@@ -82,6 +85,44 @@ COMMANDS = {
     "study": "Rerun the paper's experiments, and show the results.",
 }
 """The commands whose modules are imported when they are called, so that ``codekin --help`` is fast."""
+
+
+class _InSections:
+    """Help in sections of plain text: typer's own tables leave the sentences 16 of 80 columns."""
+
+    def format_options(self: Any, ctx: Any, formatter: Any) -> None:
+        """List the arguments and options by section, and the commands of a group."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            section = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name.capitalize()}s"
+            name, sentence = parameter.get_help_record(ctx)
+            # As some versions of typer have them: a type that says too much, and brackets escaped for rich.
+            record = name.replace("<int range>", "<int>"), sentence.replace("\\[", "[")
+            sections.setdefault(section, []).append(record)
+        for name, command in getattr(self, "commands", {}).items():
+            sections.setdefault("Commands", []).append((name, command.get_short_help_str(limit=1000)))
+        for section, records in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(records, col_max=28)
+
+
+class HelpCommand(_InSections, TyperCommand):
+    """A command with such a help."""
+
+
+class HelpGroup(_InSections, TyperGroup):
+    """A group of commands with such a help."""
+
+
+class App(typer.Typer):
+    """A program whose commands have such a help."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"cls": HelpGroup, "rich_markup_mode": None, "add_completion": False} | settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Command], Command]:
+        """Add a function as a command."""
+        return super().command(name, **{"cls": HelpCommand} | settings)
 
 
 class LazyGroup(HelpGroup):
@@ -171,9 +212,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         if session.debug and not _is_usage_error(error):
             raise
         typer.echo(_sentence(error), err=True)
-        is_wrong = isinstance(error, WRONG_INPUT) or _is_usage_error(error) or _is_wrong_place(error)
+        is_wrong = isinstance(error, WRONG_INPUT) or _is_usage_error(error)
+        is_wrong |= isinstance(error, OSError) and error.errno in WRONG_PLACE
         return EXIT_WRONG if is_wrong else EXIT_FAILED
     return code if isinstance(code, int) else 0
+
+
+def hold_closed_streams() -> None:
+    """Open the null device instead of closed standard streams.
+
+    Otherwise the next file that is opened would get a stream's number, and its output. Python has None for a closed
+    stream: input and output stay None, so that a command that needs them can report it. Messages to a closed stderr are
+    dropped.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+            os.set_inheritable(descriptor, True)  # our workers need them, too
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  (for as long as the process runs)
 
 
 @contextmanager
@@ -203,11 +262,6 @@ def _termination_as_interruption() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _is_wrong_place(error: Exception) -> bool:
-    """Whether a name cannot be that of a file, for which Python has no exception class."""
-    return isinstance(error, OSError) and error.errno in (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 def _is_usage_error(error: Exception) -> bool:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
 
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.data import ReadOptions
 from codekin.data.datasets import Data, TextData
 from codekin.data.options import LabelKind, label_kind
+from codekin.data.reading import ReadProgress
 from codekin.model import Model
-from codekin.progress import report
+from codekin.progress import report, reporter
 from codekin.storage import ModelFolderError, load_saved
+
+ROWS_AT_ONCE = 10_000
 
 
 class LoadedModel:
@@ -32,53 +36,58 @@ class LoadedModel:
             saved = load_saved(folder, trusted=trust)
         if saved.parts is None:
             raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
-        if has_parts(saved.model) and not takes_parts:
+        if saved.parts.subclasses is not None and not takes_parts:
             raise ModelFolderError(
                 f"{folder} holds a SubclassClassifier, whose classes may have several codewords; "
                 "codekin predict, evaluate and inspect accept it, other commands do not."
             )
-        self.saved, self.classifier, self.model_input = saved, saved.model, saved.model_input
+        self.saved, self.parts, self.model_input = saved, saved.parts, saved.model_input
+        self.labels, self._has_shown = (saved.parts.subclasses or saved.parts).labels, False
 
-    def reader(
+    @property
+    def classifier(self) -> Any:
+        """The estimator that was saved."""
+        return self.saved.model
+
+    def samples(
         self,
         data: str | Path,
-        format: str,
-        index_base: int | None,
+        chunk_rows: int,
+        progress: ReadProgress,
         *,
         labels: LabelKind | None = None,
-        multilabel: str = "error",
-        table: Mapping[str, Any] | None = None,
-    ) -> Callable[..., Iterator[tuple[Any, Data]]]:
-        """A function that reads features and what they were made from, given ``chunk_rows`` and ``progress``.
+        format: str = "auto",
+        index_base: int | None = None,
+        **options: Any,
+    ) -> Iterator[tuple[Any, Data]]:
+        """Features and what they were made from, in chunks.
 
-        By default ``index_base``, ``labels`` and the columns of a ``table`` are those of training. What was understood
-        of a table is shown once.
+        By default the index base, the labels and the columns of a table are those of training. What was understood of a
+        table is shown once.
         """
-        if not hasattr(self.classifier, "n_features_in_"):
+        n_features = self.parts.n_features
+        if n_features is None:
             raise ModelFolderError(
                 "The model does not know the number of features, so no file can be read for it. Load it in Python with "
                 "load_model and pass samples like those it was fitted to."
             )
         if index_base is not None and self.model_input.vectorizer is not None:
             raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
-        options = ReadOptions(
-            labels=label_kind(self.classifier.classes_) if labels is None else labels,
-            multilabel=multilabel,  # type: ignore[arg-type]
-            index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
-            **(table or {}),
-        )
-        n_features = self.classifier.n_features_in_
-        chunks = partial(self.model_input.chunks, data, format=format, n_features=n_features, options=options)
-        shown: list[str] = []
+        kind, base = label_kind(self.labels) if labels is None else labels, "auto" if index_base is None else index_base
+        how = ReadOptions(labels=kind, index_base=base, **options)  # type: ignore[arg-type]
+        for X, part in self.model_input.chunks(
+            data, format=format, n_features=n_features, options=how, chunk_rows=chunk_rows, progress=progress
+        ):
+            if isinstance(part, TextData) and part.table is not None and not self._has_shown:
+                self._has_shown = True
+                self.display.note(f"{data}: {part.reading}; texts from {', '.join(part.table.text)}")
+            yield X, part
 
-        def read(**how: Any) -> Iterator[tuple[Any, Data]]:
-            for X, part in chunks(**how):
-                if isinstance(part, TextData) and part.table is not None and not shown:
-                    shown.append(f"{data}: {part.reading}; texts from {', '.join(part.table.text)}")
-                    self.display.note(shown[0])
-                yield X, part
-
-        return read
+    def all_samples(self, data: Path, **reading: Any) -> tuple[csr_array, NDArray[Any], list[Data]]:
+        """The features and labels of all samples of a file, and what they were made from."""
+        chunks = list(self.samples(data, ROWS_AT_ONCE, reporter(f"reading {data}"), **reading))
+        X, y = csr_array(vstack([X for X, _ in chunks])), np.concatenate([part.labels for _, part in chunks])
+        return X, y, [part for _, part in chunks]
 
     def feature_name(self, feature: int) -> str:
         """What a feature with a number is called: as the file numbers it."""

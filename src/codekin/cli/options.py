@@ -18,7 +18,7 @@ import typer
 from codekin._system.memory import in_bytes
 from codekin._system.messages import not_installed, suggestion
 from codekin._system.parallel import with_workers
-from codekin.cli.help import App as App  # noqa: PLC0414
+from codekin.cli.main import App as App  # noqa: PLC0414
 from codekin.data import FORMATS
 from codekin.fitting.setting import Need, Setting, Spelled
 
@@ -71,11 +71,6 @@ def reader_of(setting: Setting) -> Callable[[Any], Any]:
         return number
 
     return read
-
-
-def metavar_of(setting: Setting) -> str:
-    """How the help shows a value of a setting."""
-    return setting.metavar or ("N" if setting.numbers is not None else "NAME")
 
 
 def _number(text: str, *, is_whole: bool) -> int | float | None:
@@ -201,43 +196,54 @@ Encoding = Annotated[
         help="The encoding of a text file, such as latin-1.",
     ),
 ]
-_TABLE_OPTIONS = {
-    "label": LabelColumn,
-    "text": TextColumns,
-    "numbers": NumberColumns,
-    "categories": CategoryColumns,
-    "header": HasHeader,
-    "delimiter": Delimiter,
-    "encoding": Encoding,
+_READING_OPTIONS = {"format": (Format, "auto"), "index_base": (IndexBase, None), "multilabel": (Multilabel, "error")}
+TABLE_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "label": (LabelColumn, None),
+    "text": (TextColumns, None),
+    "numbers": (NumberColumns, None),
+    "categories": (CategoryColumns, None),
+    "header": (HasHeader, None),
+    "delimiter": (Delimiter, None),
+    "encoding": (Encoding, None),
 }
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
-def reads_tables(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of tables; it takes them as ``table``, a mapping of options of a reader."""
-    chosen = {name: kind for name, kind in _TABLE_OPTIONS.items() if name not in left_out}
+def reads_tables() -> Decorator:
+    """Give a command the options of tables; it takes those that were given as ``table``, for :class:`ReadOptions`."""
+    return _with_options("table", TABLE_OPTIONS)
+
+
+def reads_samples(*left_out: str) -> Decorator:
+    """Give a command all options of reading; it takes them as ``reading``, for :meth:`LoadedModel.samples`."""
+    options = {**_READING_OPTIONS, **TABLE_OPTIONS}
+    return _with_options("reading", {name: each for name, each in options.items() if name not in left_out})
+
+
+def _with_options(taken_as: str, chosen: Mapping[str, tuple[Any, Any]]) -> Decorator:
+    """Give a command options with defaults; it takes those that were given as one mapping."""
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
         own = [
             each.replace(kind=each.KEYWORD_ONLY)
             for each in signature.parameters.values()
-            if each.name != "table" and each.kind is not each.VAR_KEYWORD
+            if each.name != taken_as and each.kind is not each.VAR_KEYWORD
         ]
         further = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            for name, kind in chosen.items()
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (kind, default) in chosen.items()
         ]
 
         @wraps(command)
-        def with_table(**given: Any) -> None:
-            table = {name: given.pop(name) for name in chosen}
-            table = {name: value for name, value in table.items() if value is not None}
-            if table.get("delimiter") == "tab":
-                table["delimiter"] = "\t"
-            command(**given, table=table)
+        def with_mapping(**given: Any) -> None:
+            taken = {name: value for name in chosen if (value := given.pop(name)) is not None}
+            if taken.get("delimiter") == "tab":
+                taken["delimiter"] = "\t"
+            command(**given, **{taken_as: taken})
 
-        with_table.__signature__ = signature.replace(parameters=[*own, *further])  # type: ignore[attr-defined]
-        return with_table
+        with_mapping.__signature__ = signature.replace(parameters=[*own, *further])  # type: ignore[attr-defined]
+        return with_mapping
 
     return decorated
 

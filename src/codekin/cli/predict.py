@@ -13,7 +13,7 @@ import typer
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import for_stdout
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, Format, IndexBase, NThreads, Quiet, ToFile, Trust, check_sources, reads_tables
+from codekin.cli.options import App, NThreads, Quiet, ToFile, Trust, check_sources, reads_samples
 from codekin.data.blocks import output_stream
 from codekin.data.model_input import known_word_counter
 from codekin.deploy.predictor import best_labels, json_objects
@@ -23,7 +23,7 @@ app = App()
 
 
 @app.command()
-@reads_tables()
+@reads_samples("multilabel")
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
@@ -46,8 +46,6 @@ def predict(
         int,
         typer.Option(min=0, metavar="N", help="Give no class to texts of which the model knows fewer different words."),
     ] = 0,
-    format: Format = "auto",
-    index_base: IndexBase = None,
     chunk_rows: Annotated[
         int, typer.Option(min=1, help="How many samples to predict at a time; 1 answers a pipe line by line.")
     ] = 10_000,
@@ -55,7 +53,7 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
     trust: Trust = False,
     quiet: Quiet = False,
-    table: Any = None,
+    reading: Any = None,
 ) -> None:
     """Predict the classes of samples.
 
@@ -66,15 +64,20 @@ def predict(
     """
     check_sources({"DATA": data, "MODEL": model}, output)
     loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
-    classifier, display = loaded.classifier, loaded.display
+    display, k = loaded.display, min(top_k or 1, len(loaded.labels))
+    has_parts = loaded.parts.subclasses is not None
     if coverage is not None:
-        _check_coverage(model, classifier, coverage, top_k, probabilities)
-    known_words = known_word_counter(loaded.model_input.vectorizer)
-    if min_known and known_words is None:
+        calibration = None if has_parts else loaded.parts.set_calibration
+        _check_coverage(model, calibration, coverage, top_k, probabilities)
+    vectorizer = loaded.model_input.vectorizer
+    if min_known and vectorizer is None:
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
+    # The estimator checks features of files, and knows which classes parts belong to; those of texts need no check.
+    has_estimator = vectorizer is None or has_parts or coverage is not None
+    answering: Any = loaded.classifier if has_estimator else loaded.saved.coded
+    known_words = known_word_counter(vectorizer) if as_json or min_known else None
     if not as_json:
-        _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities or coverage is not None)
-    samples = loaded.reader(data, format, index_base, labels="none", table=table)
+        _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or coverage is not None)
     stage, n_done = f"predicting {data}", 0
     # Do not fill the log while waiting for lines of a pipe.
     is_shown = data != "-" or display.is_live
@@ -85,12 +88,13 @@ def predict(
             report(stage, done, total, count=n_done, unit="samples")
 
         with output_stream(output) as stream:
-            for X, _ in samples(chunk_rows=chunk_rows, progress=progress):
+            for X, _ in loaded.samples(data, chunk_rows, progress, labels="none", **reading):
                 known = None if known_words is None else known_words(X)
                 if coverage is not None:
-                    labels, of_labels = [own.tolist() for own in classifier.predict_sets(X, coverage)], None
+                    labels, of_labels = [own.tolist() for own in answering.predict_sets(X, coverage)], None
                 else:
-                    labels, of_labels = best_labels(classifier, X, top_k or 1, probabilities)
+                    own = None if has_estimator else loaded.labels
+                    labels, of_labels = best_labels(answering, X, k, probabilities, own)
                 for i in [i for i, n in enumerate(known or ()) if n < min_known]:
                     labels[i] = []
                     if of_labels is not None:
@@ -107,14 +111,14 @@ def predict(
                 n_done += len(labels)
 
 
-def _check_coverage(model: Path, classifier: Any, coverage: float, top_k: int | None, probabilities: bool) -> None:
+def _check_coverage(model: Path, calibration: Any, coverage: float, top_k: int | None, probabilities: bool) -> None:
     """Stop before any sample is read if sets cannot be predicted."""
     other = "--top-k" if top_k is not None else "--probabilities" if probabilities else None
     if other is not None:
         raise ValueError(f"--coverage prints sets of labels. Got {other} as well.")
-    if not hasattr(classifier, "set_calibration_"):
+    if calibration is None:
         raise ValueError(f"--coverage needs a calibrated model; codekin calibrate {model} DATA makes it one.")
-    classifier.set_calibration_.largest_score(coverage)
+    calibration.largest_score(coverage)
 
 
 def _check_labels(labels: Any, *, has_columns: bool) -> None:

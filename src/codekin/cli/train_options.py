@@ -12,7 +12,7 @@ import typer
 from sklearn.utils._param_validation import Interval
 
 from codekin.assignments.policy import ASSIGNMENT_CHOICES
-from codekin.cli.options import READING, TAXONOMY_NEEDS, metavar_of, reader_of, two_numbers
+from codekin.cli.options import READING, TAXONOMY_NEEDS, reader_of, two_numbers
 from codekin.data.options import TEXT_FORMATS
 from codekin.data.recipes import AUTO, RECIPES
 from codekin.data.row_features import is_weight
@@ -167,7 +167,8 @@ def _parameter(setting: Setting) -> inspect.Parameter:
         name = f"{name}/--no-{name.removeprefix('--')}"
     if not isinstance(setting.default, bool):
         reader = READERS.get(setting.name) or reader_of(setting)
-        kind, how = Any, {**how, "parser": reader, "metavar": metavar_of(setting)}
+        metavar = setting.metavar or ("N" if setting.numbers is not None else "NAME")
+        kind, how = Any, {**how, "parser": reader, "metavar": metavar}
     option = typer.Option(name, *SHORT.get(setting.name, ()), **how)
     return inspect.Parameter(
         setting.name, inspect.Parameter.KEYWORD_ONLY, default=setting.default, annotation=Annotated[kind, option]

@@ -117,26 +117,27 @@ def source_name(source: Source) -> str:
 
 
 @contextmanager
-def opened(source: Source, *, folders: bool = False) -> Iterator[IO[bytes]]:
-    """The binary stream of a source; closed afterwards if it was opened here.
+def opened(source: Source, *, folders: bool = False) -> Iterator[tuple[IO[bytes], str]]:
+    """The binary stream of a source, closed afterwards if it was opened here, and its name in errors.
 
     With ``folders``, that of a folder is empty: its files are opened one by one.
     """
+    name = source_name(source)
     if not isinstance(source, (str, Path)):
         if hasattr(source, "encoding"):
             raise TypeError("Data is read from binary streams. Got a text stream; open the file with mode 'rb'.")
-        yield source
+        yield source, name
     elif str(source) == "-":
         if sys.stdin is None:
             raise OSError("The standard input is closed, so nothing can be read from it.")
-        yield sys.stdin.buffer
+        yield sys.stdin.buffer, name
     else:
         path = Path(source)
         if path.is_dir() and folders:
-            yield io.BytesIO()
+            yield io.BytesIO(), name
             return
         if path.is_dir():
-            raise DataError(str(source), "this is a folder, not a file.")
+            raise DataError(name, "this is a folder, not a file.")
         try:
             # Blocks are large, so a buffer would only add a copy.
             stream = path.open("rb", buffering=0)
@@ -145,7 +146,7 @@ def opened(source: Source, *, folders: bool = False) -> Iterator[IO[bytes]]:
         except PermissionError:
             raise PermissionError(f"{source}: reading it is not permitted.") from None
         with stream:
-            yield stream
+            yield stream, name
 
 
 @contextmanager
@@ -285,9 +286,9 @@ def line_blocks(blocks: Iterable[bytes], name: str) -> Iterator[LineBlock]:
         yield LineBlock(last + b"\n", first_line, 1, name)
 
 
-def text_lines(source: Source, name: str) -> Iterator[tuple[int, str]]:
+def text_lines(source: Source) -> Iterator[tuple[int, str]]:
     """The number and the text of each line of a file in UTF-8."""
-    with opened(source) as stream:
+    with opened(source) as (stream, name):
         for block in line_blocks(byte_blocks(stream, name), name):
             try:
                 text = block.text.decode()

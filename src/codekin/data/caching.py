@@ -39,7 +39,7 @@ from codekin.data.blocks import opened
 from codekin.data.datasets import DataError, SparseData
 from codekin.data.options import ReadOptions, checked_encoding
 from codekin.data.parsed_rows import RowLabels, Rows, sorted_classes
-from codekin.data.reading import FileReader, ReadProgress, watched
+from codekin.data.reading import ReadProgress, file_parts, watched
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
 MAX_FEATURES = 2**31
@@ -153,7 +153,9 @@ def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: 
         if not has_facts or (verify and sha256(path) != facts.get("sha256")):
             raise CacheError(f"{path} is missing or was changed after it was written: its checksum does not match.")
     try:
-        row_ends, class_index, labels = (_array(folder, name) for name in ("row_ends", "class_index", "labels"))
+        row_ends, class_index, labels = (
+            read_npy(folder / f"{name}.npy") for name in ("row_ends", "class_index", "labels")
+        )
         has_weights = "sample_weight.npy" in description["files"]
         if verify:
             _check_arrays(folder, row_ends, class_index, description["n_features"], len(labels))
@@ -164,7 +166,7 @@ def open_cache(folder: str | Path, *, max_memory: int = DEFAULT_MEMORY, verify: 
             X,
             class_index.astype(np.intp),
             labels,
-            _array(folder, "sample_weight") if has_weights else None,
+            read_npy(folder / "sample_weight.npy") if has_weights else None,
             checked_encoding(description["encoding"]),
         )
     except (*NOT_AN_ARRAY, AttributeError, OSError) as error:
@@ -191,10 +193,6 @@ def _check_arrays(
                     break
                 if items.min() < 0 or items.max() >= n_features:
                     raise ValueError(f"a value is for feature {int(items.max())} of {n_features}")
-
-
-def _array(folder: Path, name: str) -> NDArray[Any]:
-    return read_npy(folder / f"{name}.npy")
 
 
 def _description(folder: Path) -> Json:
@@ -268,17 +266,17 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
     lengths: list[NDArray[np.int32]] = []
     weights: list[NDArray[np.float32] | None] = []
     with (
-        opened(path) as stream,
+        opened(path) as (stream, name),
         (folder / "features.npy").open("wb+") as features,
         (folder / "values.npy").open("wb+") as values,
     ):
-        reader = FileReader(path, stream, reading.format, reading.n_features, reading.options)
+        content, parts = file_parts(path, stream, name, reading.format, reading.n_features, reading.options)
         for file, kind in ((features, "<i4"), (values, "<f4")):
             _write_header(file, kind, 0)
-        for part in watched(reader.parts, stream, progress):
+        for part in watched(parts, stream, progress):
             if not isinstance(part, Rows):
                 raise DataError(
-                    reader.name,
+                    name,
                     "texts can be converted to features only in memory. Allow more memory, or give features.",
                 )
             # Not tofile, which does not say why writing failed.
@@ -289,13 +287,13 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
             weights.append(part.weights)
             numbers.add(part.labels)
         if n_values + sum(map(len, lengths)) == 0:
-            raise DataError(reader.name, "there are no samples in it.")
-        index_base, width = reader.settled_features()
+            raise DataError(name, "there are no samples in it.")
+        index_base, width = content.features.settled(name)
         for file, kind in ((values, "<f4"), (features, "<i4")):
             _write_header(file, kind, n_values)
         _subtract(features, index_base)
     n_in_row = np.concatenate(lengths)
-    class_index, labels = numbers.settled(reader.name)
+    class_index, labels = numbers.settled(name)
     np.save(folder / "row_ends.npy", np.concatenate([[0], np.cumsum(n_in_row, dtype=np.int64)]))
     np.save(folder / "class_index.npy", class_index)
     np.save(folder / "labels.npy", labels)
@@ -307,7 +305,7 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
         "n_features": width,
         "n_values": n_values,
         "n_classes": len(labels),
-        "encoding": {name: int(value) for name, value in reader.encoding.items()},
+        "encoding": {name: int(value) for name, value in content.features.encoding.items()},
     }
 
 

@@ -54,7 +54,7 @@ def read_taxonomy(
     parent_of: dict[str, str] = {}
     lines: list[int] = []  # those of the edges in parent_of, in the same order
     alone: list[str] = []
-    for line, fields in _lines(source, name):
+    for line, fields in _lines(source):
         if len(fields) != 2 and layout == "edges":
             raise DataError(name, f"a line holds a parent and a child. Got {len(fields)} names instead.", line=line)
         if "" in fields:
@@ -69,7 +69,10 @@ def read_taxonomy(
                 lines.append(line)
             elif known != parent or layout == "edges":
                 first = dict(zip(parent_of, lines, strict=True))[child]
-                raise DataError(name, _second_parent_reason(child, known, parent, first), line=line)
+                reason = f"{shortened(child)!r} has a second parent, {shortened(parent)!r}; "
+                reason += f"in line {first} it is below {shortened(known)!r}."
+                reason = f"this edge is already in line {first}." if known == parent else reason
+                raise DataError(name, reason, line=line)
     _check_no_cycle(parent_of, lines, name)
     tops = dict.fromkeys(node for node in (*parent_of.values(), *alone) if node not in parent_of)
     top_edges = [] if len(tops) == 1 else [(None, node) for node in tops]
@@ -89,24 +92,15 @@ def read_taxonomy(
     return tree if leaves <= set(wanted) else tree.restricted_to(np.arange(tree.n_classes))
 
 
-def _lines(source: Source, name: str) -> Iterator[tuple[int, list[str]]]:
+def _lines(source: Source) -> Iterator[tuple[int, list[str]]]:
     """The number and the names of each line that has any."""
-    for number, line in text_lines(source, name):
+    for number, line in text_lines(source):
         # Only ASCII whitespace separates: other whitespace may be part of a name.
         content = line.strip(" \t\r")
         if content and content[0] != "#":
             tabbed = "\t" in content
             fields = content.split("\t" if tabbed else " ")
             yield number, [f.strip(" \r") for f in fields] if tabbed else [f for f in fields if f]
-
-
-def _second_parent_reason(child: str, known: str, parent: str, first_line: int) -> str:
-    if known == parent:
-        return f"this edge is already in line {first_line}."
-    return (
-        f"{shortened(child)!r} has a second parent, {shortened(parent)!r}; "
-        f"in line {first_line} it is below {shortened(known)!r}."
-    )
 
 
 def _check_no_cycle(parent_of: dict[str, str], lines: list[int], name: str) -> None:
@@ -119,20 +113,13 @@ def _check_no_cycle(parent_of: dict[str, str], lines: list[int], name: str) -> N
                 line_of_child = dict(zip(parent_of, lines, strict=True))
                 cycle = list(way)[list(way).index(at) :]
                 last = max(cycle, key=lambda member: line_of_child[member])
-                raise DataError(
-                    name, f"this edge closes a cycle: {_cycle_text(cycle, last)}.", line=line_of_child[last]
-                )
+                start = cycle.index(last)
+                names = [shortened(member) for member in cycle[start:] + cycle[:start]]
+                shown = [*(names if len(names) <= 5 else [*names[:2], "...", *names[-2:]]), names[0]]
+                raise DataError(name, f"this edge closes a cycle: {' below '.join(shown)}.", line=line_of_child[last])
             way[at] = None
             at = parent_of[at]
         is_safe.update(way)
-
-
-def _cycle_text(cycle: list[str], last: str) -> str:
-    """The cycle from ``last`` up to itself, shortened if it is long."""
-    start = cycle.index(last)
-    names = [shortened(member) for member in cycle[start:] + cycle[:start]]
-    shown = names if len(names) <= 5 else [*names[:2], "...", *names[-2:]]
-    return " below ".join([*shown, names[0]])
 
 
 def read_matrix(source: Source) -> tuple[FloatArray, tuple[str, ...] | None]:
@@ -187,7 +174,7 @@ def _table(source: Source, name: str) -> tuple[FloatArray, tuple[str, ...] | Non
     columns: list[str] | None = None
     separator: str | None = None
     n_entries = 0
-    for line, text in text_lines(source, name):
+    for line, text in text_lines(source):
         if not text.strip() or text.startswith("#"):
             continue
         if not n_entries:

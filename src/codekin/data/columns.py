@@ -24,9 +24,8 @@ def samples_of(given: Any, columns: TableColumns | None, what: str = "text") -> 
         return _rows_of(given, columns)
     if columns is None:
         return texts_of(given, what)
-    is_text = len(columns.text) == 1 and not columns.numbers and not columns.categories
     names = _names(given)
-    if names is None and is_text:
+    if names is None and columns.is_one_text:
         return texts_of(given, what)
     if names is None:
         used = ", ".join(map(repr, columns.text + columns.numbers + columns.categories))
@@ -45,10 +44,12 @@ def samples_of(given: Any, columns: TableColumns | None, what: str = "text") -> 
     lengths = [len(own) for own in cells]
     if len(set(lengths)) > 1:
         raise ValueError(f"All columns must have as many values. Got {', '.join(map(str, lengths))}.")
-    return cells[0] if is_text else list(zip(*cells, strict=True))
+    return cells[0] if columns.is_one_text else list(zip(*cells, strict=True))
 
 
 def _rows_of(data: TextData, columns: TableColumns | None) -> list[Any]:
+    if data.table is None and columns is None:
+        return list(data.texts)
     table = data.table or TableColumns(("text",))
     wanted = columns or table
     for use in ("text", "numbers", "categories"):
@@ -58,7 +59,7 @@ def _rows_of(data: TextData, columns: TableColumns | None) -> list[Any]:
             raise ValueError(
                 f"Samples have columns; those of {use} are {', '.join(needed) or 'none'}. Got a file {got}."
             )
-    if len(wanted.text) == 1 and not wanted.numbers and not wanted.categories:
+    if wanted.is_one_text:
         return list(data.texts)
     used: list[Any] = [data.columns[name] for name in table.text]
     used += [data.numbers[name].tolist() for name in table.numbers]

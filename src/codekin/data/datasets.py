@@ -187,6 +187,11 @@ class TableColumns:
         label = () if self.label is None else (self.label,)
         return (*label, *self.text, *self.numbers, *self.categories)
 
+    @property
+    def is_one_text(self) -> bool:
+        """Whether samples are texts: there is one column of them and nothing else."""
+        return len(self.text) == 1 and not self.numbers and not self.categories
+
 
 @dataclass(frozen=True, eq=False)
 class TextData(_Labelled):

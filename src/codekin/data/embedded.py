@@ -167,10 +167,9 @@ def make_sparse_topics(
         depth[node] = depth[parent[node]] + 1
     splits = []
     for _ in range(2):
-        y = _balanced_classes(n_classes, n_samples, rng)
-        leaves = node_of_class[y]
+        y = rng.permutation(np.arange(n_samples, dtype=np.intp) % n_classes)
         # For each word, climb a random number of steps from the class towards the root.
-        nodes = np.repeat(leaves[:, None], words_per_sample, axis=1)
+        nodes = np.repeat(node_of_class[y][:, None], words_per_sample, axis=1)
         n_steps = rng.integers(depth[nodes] + 1)
         for step in range(int(depth.max())):
             nodes = np.where(step < n_steps, parent[nodes], nodes)
@@ -178,7 +177,15 @@ def make_sparse_topics(
         is_noise = rng.random(nodes.shape) < 0.25
         words = np.where(is_noise, rng.integers(n_features, size=nodes.shape), words)
         splits.append(Split(y, _unit_rows(words, n_features)))
-    return _dataset("topics", splits, ClassTree(parent, node_of_class))
+    return Dataset(
+        "topics",
+        splits[0],
+        tuple(map(str, range(n_classes))),
+        test=splits[1],
+        class_tree=ClassTree(parent, node_of_class),
+        description="Made up.",
+        licence="none needed",
+    )
 
 
 def _random_labelled_tree(n_classes: int, branching: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -199,10 +206,6 @@ def _random_labelled_tree(n_classes: int, branching: int, rng: np.random.Generat
     return np.array(parent, dtype=np.intp), rng.permutation(leaves)
 
 
-def _balanced_classes(n_classes: int, n_samples: int, rng: np.random.Generator) -> IntArray:
-    return rng.permutation(np.arange(n_samples, dtype=np.intp) % n_classes)
-
-
 def _unit_rows(words: IntArray, n_features: int) -> csr_array:
     n_samples, n_words = words.shape
     rows = np.repeat(np.arange(n_samples), n_words)
@@ -211,15 +214,3 @@ def _unit_rows(words: IntArray, n_features: int) -> csr_array:
     n_in_row = np.diff(X.indptr)
     X.data = np.repeat(1 / np.sqrt(n_in_row), n_in_row).astype(np.float32)
     return X
-
-
-def _dataset(name: str, splits: list[Split], class_tree: ClassTree) -> Dataset:
-    return Dataset(
-        name,
-        splits[0],
-        tuple(str(k) for k in range(class_tree.n_classes)),
-        test=splits[1],
-        class_tree=class_tree,
-        description="Made up.",
-        licence="none needed",
-    )

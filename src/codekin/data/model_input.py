@@ -15,7 +15,7 @@ from codekin.data.blocks import Source
 from codekin.data.columns import samples_of
 from codekin.data.datasets import Data, SparseData, TableColumns, TextData
 from codekin.data.options import ReadOptions
-from codekin.data.reading import ReadProgress, format_of, iter_data
+from codekin.data.reading import TEXTS, ReadProgress, iter_data
 from codekin.data.row_features import Features, FittedRows
 from codekin.data.vectorizers import FittedVectorizer
 
@@ -99,8 +99,7 @@ class ModelInput:
         else:
             n_features = None
             options = replace(options, trained_on=self.columns)
-            format = format_of(source, format)
-            format = "tsv" if format == "auto" else format
+            format = TEXTS if format == "auto" else format
         for data in iter_data(
             source, format, chunk_rows=chunk_rows, n_features=n_features, options=options, progress=progress
         ):

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from codekin._system.arrays import NOT_AN_ARRAY
 from codekin.data.datasets import DataError, SparseData
 from codekin.data.options import ReadOptions
-from codekin.data.parsed_rows import MAX_FEATURES, FeatureNumbers, Rows
+from codekin.data.parsed_rows import Rows
+from codekin.data.text_formats import MAX_FEATURES, FeatureNumbers
 
 _ROWS_AT_ONCE = 1 << 15
 # What zipfile raises, depending on where an archive is damaged.

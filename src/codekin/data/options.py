@@ -26,16 +26,6 @@ FEATURE_FORMATS = ("svmlight", "xmc", "vw", "npz")
 TEXT_FORMATS = ("tsv", "csv", "jsonl", "parquet", "fasttext", "folder")
 FORMATS = (*FEATURE_FORMATS, *TEXT_FORMATS)
 """The formats that can be read."""
-_OPTION_FORMATS = {
-    "label": ("csv", "tsv", "jsonl", "parquet"),
-    "text": ("csv", "tsv", "jsonl", "parquet"),
-    "numbers": ("csv", "tsv", "jsonl", "parquet"),
-    "categories": ("csv", "tsv", "jsonl", "parquet"),
-    "header": ("csv", "tsv"),
-    "delimiter": ("csv", "tsv"),
-    "encoding": tuple(format for format in FORMATS if format not in ("npz", "parquet")),
-}
-"""The formats that options are for."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +98,14 @@ class ReadOptions:
                 "The 'delimiter' option of a reader must be one character, and no quote, blank or line end. Got "
                 f"{self.delimiter!r} instead."
             )
-        if self.encoding is not None:
-            _check_text_encoding(self.encoding)
+        try:
+            "".encode(self.encoding or "utf-8")
+            codecs.getincrementaldecoder(self.encoding or "utf-8")
+        except (LookupError, UnicodeError):
+            raise ValueError(
+                "The 'encoding' option of a reader must be one that Python knows, such as 'latin-1'. "
+                f"Got {self.encoding!r} instead."
+            ) from None
         for name, kind in (
             ("labels", LabelKind),
             ("index_base", IndexBase),
@@ -132,26 +128,6 @@ class ReadOptions:
 def names_columns(options: ReadOptions) -> bool:
     """Whether columns of a table are chosen."""
     return options.label is not None or bool(options.text or options.numbers or options.categories)
-
-
-def _check_text_encoding(name: str) -> None:
-    try:
-        "".encode(name)
-        codecs.getincrementaldecoder(name)
-    except (LookupError, UnicodeError):
-        raise ValueError(
-            f"The 'encoding' option of a reader must be one that Python knows, such as 'latin-1'. Got {name!r} instead."
-        ) from None
-
-
-def check_options(options: ReadOptions, format: str) -> None:
-    """Raise if an option is given that means nothing in a format."""
-    for option, formats in _OPTION_FORMATS.items():
-        value = getattr(options, option)
-        if value not in (None, ()) and format not in formats:
-            raise ValueError(
-                f"The '{option}' option of a reader is for {', '.join(formats)}. Got {value!r} and a file of {format}."
-            )
 
 
 def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,11 @@ from scipy.sparse import csr_array
 
 from codekin.code import IntArray
 from codekin.data.blocks import LineBlock, not_utf8
-from codekin.data.datasets import DataError, LabelArray
-from codekin.data.options import LabelKind, ReadOptions
+from codekin.data.datasets import Data, DataError, LabelArray, SparseData, TableColumns, TextData
+from codekin.data.options import LabelKind, MultilabelPolicy
+
+if TYPE_CHECKING:
+    from codekin.data.text_formats import FeatureNumbers
 
 RowLabels = NDArray[np.int64] | list[str] | None
 Cell = str | tuple[str, ...]
@@ -47,26 +51,18 @@ class Rows:
     def __getitem__(self, rows: slice) -> Rows:
         start, stop, _ = rows.indices(len(self))
         features = slice(int(self._ends[start]), int(self._ends[stop]))
-        return Rows(
-            self.indices[features],
-            self.values[features],
-            self.n_in_row[rows],
-            None if self.labels is None else self.labels[rows],
-            None if self.weights is None else self.weights[rows],
-        )
+        return self._picked(features, rows, None if self.labels is None else self.labels[rows])
 
-    def without(self, is_dropped: NDArray[np.bool_]) -> Rows:
+    def without(self, is_dropped: NDArray[np.bool_] | None) -> Rows:
         """The rows that are not dropped."""
-        is_kept = np.repeat(~is_dropped, self.n_in_row)
+        if is_dropped is None:
+            return self
         kept = np.flatnonzero(~is_dropped)
-        labels = self.labels
-        return Rows(
-            self.indices[is_kept],
-            self.values[is_kept],
-            self.n_in_row[kept],
-            [labels[i] for i in kept] if isinstance(labels, list) else None if labels is None else labels[kept],
-            None if self.weights is None else self.weights[kept],
-        )
+        return self._picked(np.repeat(~is_dropped, self.n_in_row), kept, _labels_at(self.labels, kept))
+
+    def _picked(self, features: Any, rows: Any, labels: RowLabels) -> Rows:
+        weights = None if self.weights is None else self.weights[rows]
+        return Rows(self.indices[features], self.values[features], self.n_in_row[rows], labels, weights)
 
     def matrix(self, n_features: int, index_base: int) -> csr_array:
         """The rows as a matrix."""
@@ -94,48 +90,36 @@ class TextRows:
         return len(self.texts)
 
     def __getitem__(self, rows: slice) -> TextRows:
-        return TextRows(
-            self.texts[rows],
-            None if self.labels is None else self.labels[rows],
-            {name: column[rows] for name, column in self.columns.items()},
-            {name: column[rows] for name, column in self.numbers.items()},
-        )
+        return self._picked(itemgetter(rows), None if self.labels is None else self.labels[rows])
 
     def without(self, is_dropped: NDArray[np.bool_] | None) -> TextRows:
         """The rows that are not dropped."""
         if is_dropped is None:
             return self
-        kept = np.flatnonzero(~is_dropped).tolist()
-        labels = self.labels
-        return TextRows(
-            [self.texts[i] for i in kept],
-            [labels[i] for i in kept] if isinstance(labels, list) else None if labels is None else labels[kept],
-            {name: [column[i] for i in kept] for name, column in self.columns.items()},
-            {name: [column[i] for i in kept] for name, column in self.numbers.items()},
-        )
+        kept = np.flatnonzero(~is_dropped)
+        return self._picked(lambda column: [column[i] for i in kept], _labels_at(self.labels, kept))
+
+    def _picked(self, pick: Callable[[list[Any]], list[Any]], labels: RowLabels) -> TextRows:
+        columns = {name: pick(column) for name, column in self.columns.items()}
+        return TextRows(pick(self.texts), labels, columns, {name: pick(own) for name, own in self.numbers.items()})
 
 
+def _labels_at(labels: RowLabels, kept: IntArray) -> RowLabels:
+    return [labels[i] for i in kept] if isinstance(labels, list) else None if labels is None else labels[kept]
+
+
+@dataclass
 class LabelColumn:
-    """The labels of a file, and what kind they are."""
+    """The labels of a file, and what kind they are; the kind is settled when some rows are handed out.
 
-    def __init__(self, options: ReadOptions) -> None:
-        self.kind: LabelKind = options.labels
-        self.n_promised: int | None = None  # from a header: labels are numbers below it, separated by commas
-        self._policy = options.multilabel
-        self._is_settled = False
-        self._has_text = options.labels == "str"
+    ``n_promised`` is from a header: labels are numbers below it, separated by commas.
+    """
 
-    def settle(self) -> None:
-        """Fix the kind of labels, since some rows are handed out."""
-        self._is_settled = True
-
-    @property
-    def _must_be_integers(self) -> bool:
-        return self._are_numbers or (self._is_settled and not self._has_text)
-
-    @property
-    def _are_numbers(self) -> bool:
-        return self.kind == "int" or self.n_promised is not None
+    kind: LabelKind
+    policy: MultilabelPolicy
+    has_text: bool
+    n_promised: int | None = None
+    is_settled: bool = False
 
     def of_spans(
         self, block: LineBlock, spans: IntArray, integers: NDArray[np.int64], n_odd: int
@@ -143,59 +127,47 @@ class LabelColumn:
         """The labels at ``spans`` of a block, and which rows to drop, if any."""
         if self.kind == "none":
             return None, None
-        if n_odd == 0 and not self._has_text:
+        if n_odd == 0 and not self.has_text:
             if len(integers) and self.n_promised is not None:
                 for row in (int(integers.argmin()), int(integers.argmax())):
                     self._check_promise(int(integers[row]), partial(block.error, int(spans[row, 0])))
             return integers, None
-        known: dict[bytes, int | str | None] = {}
-        labels: list[int | str | None] = []
-        for start, stop in spans.tolist():
-            field = block.text[start:stop]
+        starts, fields = spans[:, 0].tolist(), [block.text[start:stop] for start, stop in spans.tolist()]
+
+        def read(row: int, field: bytes) -> int | str | None:
+            error = partial(block.error, starts[row])
             try:
-                label = known[field]
-            except KeyError:
-                label = known[field] = self._read(field, block, start)
-            labels.append(label)
-        return self._with_dropped(labels)
+                return self._label(field.decode(), error)
+            except UnicodeDecodeError:
+                raise error(f"the label {field!r} is not UTF-8.") from None
+
+        return self._labels(fields, read)
 
     def of_cells(
         self, cells: Sequence[Cell], error: Callable[[int, str], DataError]
     ) -> tuple[RowLabels, NDArray[np.bool_] | None]:
         """The labels of some rows of a table, and which rows to drop, if any; ``error`` names a row in errors."""
-        known: dict[Cell, int | str | None] = {}
-        labels: list[int | str | None] = []
+        return self._labels(cells, lambda row, cell: self._label(cell, partial(error, row)))
+
+    def _labels(
+        self, cells: Sequence[Any], read: Callable[[int, Any], int | str | None]
+    ) -> tuple[RowLabels, NDArray[np.bool_] | None]:
+        """The labels as one kind; each cell is read once."""
+        known: dict[Any, int | str | None] = {}
         for row, cell in enumerate(cells):
-            try:
-                label = known[cell]
-            except KeyError:
-                label = known[cell] = self._label(cell, partial(error, row))
-            labels.append(label)
-        return self._with_dropped(labels)
-
-    def _with_dropped(self, labels: list[int | str | None]) -> tuple[RowLabels, NDArray[np.bool_] | None]:
-        is_dropped = np.array([label is None for label in labels], dtype=bool)
-        return self._as_one_kind([0 if label is None else label for label in labels]), (
-            is_dropped if is_dropped.any() else None
-        )
-
-    def _as_one_kind(self, labels: list[int | str]) -> RowLabels:
-        if not self._has_text and all(isinstance(label, int) for label in labels):
-            return np.array(labels, dtype=np.int64)
-        self._has_text = True
-        return [str(label) for label in labels]
-
-    def _read(self, field: bytes, block: LineBlock, position: int) -> int | str | None:
-        try:
-            text = field.decode()
-        except UnicodeDecodeError:
-            raise block.error(position, f"the label {field!r} is not UTF-8.") from None
-        return self._label(text, partial(block.error, position))
+            if cell not in known:
+                known[cell] = read(row, cell)
+        self.has_text = self.has_text or any(isinstance(label, str) for label in known.values())
+        labels = [known[cell] for cell in cells]
+        is_dropped = np.array([label is None for label in labels]) if None in known.values() else None
+        return [str(label) for label in labels] if self.has_text else np.array(
+            [label or 0 for label in labels], np.int64
+        ), is_dropped
 
     def _label(self, cell: Cell, error: Callable[[str], DataError]) -> int | str | None:
         """The label of a row, None if the row is dropped."""
         if not cell:
-            if self._policy == "error":
+            if self.policy == "error":
                 raise error("this row has no label.")
             return None
         if isinstance(cell, str):
@@ -205,33 +177,35 @@ class LabelColumn:
         else:
             parts, are_several, text = list(cell), True, ", ".join(cell)
         if len(parts) > 1 and are_several:
-            if self._policy == "error":
+            if self.policy == "error":
                 raise error(
                     f"{len(parts)} labels ({shortened(text)}) where one is expected; "
                     "with the multilabel option, first takes the first, drop leaves such rows out."
                 )
-            if self._policy == "drop":
+            if self.policy == "drop":
                 return None
             text = parts[0]
-        if self._are_numbers:
-            return self._number(text, error)
+        if self.kind == "int" or self.n_promised is not None:
+            integer = _INTEGER.fullmatch(text)
+            if integer is None:
+                raise error(f"the label {shortened(text)!r} is not an integer of up to 18 digits.")
+            self._check_promise(int(integer[1]), error)
+            return text if self.kind == "str" else int(integer[1])
         if self.kind == "str" or _PLAIN_INTEGER.fullmatch(text) is None:
-            if self._must_be_integers:
+            if self.is_settled and not self.has_text:
                 rule = "comes after plain integers (7, -1) only; pass labels='str'."
                 raise error(f"the label {shortened(text)!r} {rule}")
             return text
         return int(text)
 
-    def _number(self, text: str, error: Callable[[str], DataError]) -> int | str:
-        integer = _INTEGER.fullmatch(text)
-        if integer is None:
-            raise error(f"the label {shortened(text)!r} is not an integer of up to 18 digits.")
-        self._check_promise(int(integer[1]), error)
-        return text if self.kind == "str" else int(integer[1])
-
     def _check_promise(self, label: int, error: Callable[[str], DataError]) -> None:
         if self.n_promised is not None and not 0 <= label < self.n_promised:
             raise error(f"label {label}, but the header promises {self.n_promised} labels, numbered from 0.")
+
+
+def shortened(text: str, limit: int = 40) -> str:
+    """A piece of a file, short enough for an error message."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[TextRows]:
@@ -265,81 +239,64 @@ def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[Text
         yield TextRows(texts, of_rows).without(is_dropped)
 
 
-def shortened(text: str, limit: int = 40) -> str:
-    """A piece of a file, short enough for an error message."""
-    return text if len(text) <= limit else f"{text[:limit]}..."
-
-
-def first_field(block: LineBlock, position: int) -> str:
-    """The field of a line that begins at a byte, or its first hundred bytes."""
-    fields = block.text[position : position + 100].split(maxsplit=1)
-    return fields[0].decode(errors="replace") if fields else ""
-
-
-MAX_FEATURES = 2**31 - 1
-
-
 @dataclass
-class FeatureNumbers:
-    """What is known so far about a file's features; ``n_features`` is what the user gave."""
+class FileContent:
+    """What is known of a file that is being read: its name, labels, features and columns; how it is read, in words."""
 
-    options: ReadOptions
-    n_features: int | None = None
-    index_base: int | None = None
-    hash_bits: int = 0
-    _has_zero: bool = False
-    _largest: int = -1
-    _line_of_largest: int = 0
+    name: str
+    labels: LabelColumn
+    features: FeatureNumbers
+    table: TableColumns | None = None
+    reading: str = ""
 
-    def __post_init__(self) -> None:
-        if self.options.index_base != "auto":
-            self.index_base = self.options.index_base
-        if self.n_features is not None and not 1 <= self.n_features <= MAX_FEATURES:
-            raise ValueError(f"'n_features' must be from 1 to {MAX_FEATURES}. Got {self.n_features} instead.")
-
-    def allowed_range(self) -> tuple[int, int]:
-        """The smallest and the largest index that may occur."""
-        smallest = 0 if self.index_base is None else self.index_base
-        if self.n_features is None:
-            return smallest, MAX_FEATURES
-        # While the base is unknown it may still turn out to be 1.
-        return smallest, self.n_features - 1 + (1 if self.index_base is None else self.index_base)
-
-    def note(self, indices: NDArray[np.int32], n_in_row: IntArray, block: LineBlock, row_starts: IntArray) -> None:
-        """Update with the indices of a block."""
-        if not len(indices):
-            return
-        self._has_zero = self._has_zero or int(indices.min()) == 0
-        position = int(indices.argmax())
-        if int(indices[position]) > self._largest:
-            self._largest = int(indices[position])
-            row = int(np.searchsorted(np.cumsum(n_in_row), position, side="right"))
-            self._line_of_largest = block.line_at(int(row_starts[row]))
-
-    def settled(self, source: str) -> tuple[int, int]:
-        """The index base, fixed from now on, and the number of features."""
-        if self.index_base is None:
-            self.index_base = 0 if self._has_zero else 1
-            if self.n_features is not None and self._largest - self.index_base >= self.n_features:
-                raise DataError(source, self.unknown_reason(self._largest), line=self._line_of_largest)
-        n_seen = max(self._largest - self.index_base + 1, 1)
-        if n_seen > MAX_FEATURES:
-            reason = f"feature index {self._largest} is too large; there may be up to {MAX_FEATURES} features."
-            raise DataError(source, reason, line=self._line_of_largest)
-        return self.index_base, n_seen if self.n_features is None else self.n_features
-
-    def unknown_reason(self, index: int) -> str:
-        """Why an index is too large."""
-        base = self.index_base or 0
-        return (
-            f"feature index {index}, but there are {self.n_features} features, numbered from {base} "
-            f"to {(self.n_features or 0) - 1 + base}."
+    def collected(self, some: Sequence[Rows | TextRows]) -> Data:
+        """Some parts as one value; what they show about labels and features is fixed from now on."""
+        parts: list[Any] = [part for part in some if len(part)]
+        if not parts:
+            raise DataError(self.name, "there are no samples in it.")
+        self.labels.is_settled = True
+        classes = classes_of([part.labels for part in parts], self.name)
+        if isinstance(parts[0], TextRows):
+            return self._texts(parts, *classes)
+        index_base, n_features = self.features.settled(self.name)
+        indices, values, n_in_row = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("indices", "values", "n_in_row")
         )
+        weights = None
+        if any(part.weights is not None for part in parts):
+            ones = [np.ones(len(part), np.float32) if part.weights is None else part.weights for part in parts]
+            weights = np.concatenate(ones)
+        X = Rows(indices, values, n_in_row, None).matrix(n_features, index_base)
+        return SparseData(X, *classes, weights, self.features.encoding)
 
-    @property
-    def encoding(self) -> dict[str, int]:
-        """How features are numbered, for reading another file in the same way."""
-        return {"index_base": self.index_base or 0, "hash_bits": self.hash_bits}
+    def _texts(self, parts: Sequence[TextRows], class_index: IntArray | None, classes: LabelArray | None) -> TextData:
+        texts, table = tuple(text for part in parts for text in part.texts), self.table
+        if table is None:
+            return TextData(texts, class_index, classes, reading=self.reading)
+        # A single column of texts is the texts.
+        columns = {
+            name: texts if table.text == (name,) else tuple(cell for part in parts for cell in part.columns[name])
+            for name in (*table.text, *table.categories)
+        }
+        numbers = {name: np.array([cell for part in parts for cell in part.numbers[name]]) for name in table.numbers}
+        return TextData(texts, class_index, classes, table, columns, numbers, self.reading)
+
+
+def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], float]]:
+    """Blocks of any size, cut and collected into lists of ``n_rows`` rows, each with the share of the rows so far."""
+    pending: list[Any] = []
+    n_pending = n_so_far = n_given = 0
+    for block in blocks:
+        start, n_so_far = 0, n_so_far + len(block)
+        while n_pending + len(block) - start >= n_rows:
+            stop, n_given = start + n_rows - n_pending, n_given + n_rows
+            yield [*pending, block[start:stop]], n_given / n_so_far
+            start, pending, n_pending = stop, [], 0
+        if start < len(block):
+            pending.append(block[start:])
+            n_pending += len(block) - start
+    if pending:
+        yield pending, 1.0
 
 
 # A single long label would otherwise set the width of all.

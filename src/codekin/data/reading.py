@@ -19,42 +19,40 @@ folder    (a folder for each class, with a file for each text)   TextData
 from __future__ import annotations
 
 import io
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from codekin.data.blocks import (
     COMPRESSED,
     ZIP_MAGIC,
+    LineBlock,
     Source,
     byte_blocks,
     in_utf8,
     line_blocks,
     opened,
-    source_name,
 )
-from codekin.data.datasets import Data, DataError, SparseData, TableColumns
+from codekin.data.datasets import Data, DataError
 from codekin.data.npz import npz_rows
 from codekin.data.options import FORMATS as FORMATS  # noqa: PLC0414
-from codekin.data.options import ReadOptions, check_options
-from codekin.data.parsed_rows import FeatureNumbers, LabelColumn, Rows, TextRows, classes_of, text_rows
+from codekin.data.options import LABEL_PREFIX, ReadOptions, names_columns
+from codekin.data.parsed_rows import FileContent, LabelColumn, Rows, TextRows, rechunked, shortened, text_rows
 from codekin.data.table_formats import (
     DELIMITERS,
-    LABEL_AND_TEXT,
-    Table,
     csv_table,
-    fasttext_cells,
-    folder_cells,
+    dialect_of,
+    fasttext_table,
+    folder_table,
     json_table,
     parquet_table,
-    texts_format,
 )
-from codekin.data.tables import collected_texts, table_rows
-from codekin.data.text_formats import sniffed_format, svmlight_rows, vowpal_rows, xmc_rows
+from codekin.data.tables import LABEL_NAMES, TEXT_NAMES, table_rows
+from codekin.data.text_formats import MAX_FEATURES, FeatureNumbers, svmlight_rows, vowpal_rows, xmc_rows
 
 FORMAT_OF_SUFFIX = {
     ".svm": "svmlight",
@@ -74,11 +72,21 @@ FORMAT_OF_SUFFIX = {
 }
 """The formats of file extensions, with or without a further ``.gz``, ``.bz2``, ``.xz`` or ``.zst``."""
 
-_PARQUET_MAGIC = b"PAR1"
+TEXTS = "texts"
+"""The format for models of texts: that of the file's name, otherwise "tsv"."""
+_TABLES = ("csv", "tsv", "jsonl", "parquet")
+_OPTION_FORMATS = {
+    **dict.fromkeys(("label", "text", "numbers", "categories"), _TABLES),
+    **dict.fromkeys(("header", "delimiter"), ("csv", "tsv")),
+    "encoding": tuple(format for format in FORMATS if format not in ("npz", "parquet")),
+}
+"""The formats that options are for."""
+_MAGIC = {ZIP_MAGIC: "npz", b"PAR1": "parquet"}
 ReadProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file."""
 
 _SPARSE_ROWS = {"svmlight": svmlight_rows, "xmc": xmc_rows, "vw": vowpal_rows}
+_LINE_TABLES = {"csv": csv_table, "jsonl": json_table, "fasttext": fasttext_table}
 _DEFAULTS = ReadOptions()
 
 
@@ -126,12 +134,9 @@ def read_data(
            [0. , 2. , 0. ]], dtype=float32)
     """
     _check_format(format)
-    with opened(source, folders=True) as stream:
-        reader = FileReader(source, stream, format, n_features, options)
-        parts = [part for part in watched(reader.parts, stream, progress) if len(part)]
-        if not parts:
-            raise DataError(reader.name, "there are no samples in it.")
-        return reader.collected(parts)
+    with opened(source, folders=True) as (stream, name):
+        content, parts = file_parts(source, stream, name, format, n_features, options)
+        return content.collected(list(watched(parts, stream, progress)))
 
 
 def iter_data(
@@ -164,9 +169,9 @@ def iter_data(
         Called after each chunk with the bytes of the samples so far and those of the whole file, if known, which those
         of a pipe are not.
 
-    Returns
-    -------
-    iterator of SparseData or TextData
+    Yields
+    ------
+    SparseData or TextData
 
     Examples
     --------
@@ -178,33 +183,19 @@ def iter_data(
     if chunk_rows < 1:
         raise ValueError(f"'chunk_rows' must be at least 1. Got {chunk_rows} instead.")
     _check_format(format)
-    return _chunks(source, format, chunk_rows, n_features, options, progress=progress)
-
-
-def _chunks(
-    source: Source,
-    format: str,
-    chunk_rows: int,
-    n_features: int | None,
-    options: ReadOptions,
-    *,
-    progress: ReadProgress | None,
-) -> Iterator[Data]:
-    with opened(source, folders=True) as stream:
-        reader = FileReader(source, stream, format, n_features, options)
-        n_bytes = None if progress is None else _known_size(stream)
-        n_given = 0
-        for parts, n_parsed in rechunked(reader.parts, chunk_rows):
-            yield reader.collected(parts)
-            n_given += sum(len(part) for part in parts)
+    with opened(source, folders=True) as (stream, name):
+        content, every = file_parts(source, stream, name, format, n_features, options)
+        n_bytes, share = None if progress is None else _known_size(stream), 0.0
+        for parts, share in rechunked(every, chunk_rows):
+            yield content.collected(parts)
             if progress is not None and n_bytes is not None:
-                progress(stream.tell() * n_given // n_parsed, n_bytes)
-        if n_given == 0:
-            raise DataError(reader.name, "there are no samples in it.")
+                progress(int(stream.tell() * share), n_bytes)
+        if not share:
+            raise DataError(name, "there are no samples in it.")
 
 
 def _check_format(format: str) -> None:
-    if format not in ("auto", *FORMATS):
+    if format not in ("auto", TEXTS, *FORMATS):
         raise ValueError(f"'format' must be 'auto' or one of {', '.join(FORMATS)}. Got {format!r} instead.")
 
 
@@ -221,93 +212,142 @@ def plain_suffix(path: str | Path) -> str:
     return Path(path.stem if path.suffix.lower() in COMPRESSED else path.name).suffix.lower()
 
 
-class FileReader:
-    """A file that is being read: its parsed parts, and what is known about labels and features."""
-
-    def __init__(
-        self, source: Source, stream: IO[bytes], format: str, n_features: int | None, options: ReadOptions
-    ) -> None:
-        self.name = source_name(source)
-        self._labels = LabelColumn(options)
-        self._features = FeatureNumbers(options, n_features)
-        self._table: TableColumns | None = None
-        self._reading = ""
-        self.parts: Iterator[Rows | TextRows]
-        format, needs_label = format_of(source, format), options.labels != "none"
-        if format == "folder":
-            check_options(options, format)
-            if not isinstance(source, str | Path) or not Path(source).is_dir():
-                raise DataError(self.name, "this is not a folder.")
-            cells, self._reading = folder_cells(Path(source), options.encoding, needs_label=needs_label)
-            self.parts = table_rows(cells, _label_and_text(needs_label), self._labels)
-            return
-        blocks = byte_blocks(stream, self.name)
-        head = next(blocks, b"")
-        blocks = chain([head], blocks)
-        if format == "auto":
-            format = "npz" if head.startswith(ZIP_MAGIC) else "parquet" if head.startswith(_PARQUET_MAGIC) else "auto"
-        if format in ("npz", "parquet"):
-            check_options(options, format)
-            is_file = isinstance(source, str | Path) and stream.seekable() and Path(source).suffix not in COMPRESSED
-            archive = stream if is_file else io.BytesIO(b"".join(blocks))
-            if format == "npz":
-                self.parts = npz_rows(archive, self.name, options, self._features)
-            else:
-                self._read_table(parquet_table(archive, self.name, options, needs_label=needs_label))
-            return
-        lines = line_blocks(in_utf8(blocks, options.encoding, self.name), self.name)
-        if format in ("auto", "tsv"):
-            first = next(lines, None)
-            if first is None:
-                raise DataError(self.name, "the file is empty.")
-            format = sniffed_format(first, options) if format == "auto" else format
-            lines = chain([first], lines)
-            if format == "tsv" and texts_format(first, options) != "tsv":
-                format = texts_format(first, options)
-        check_options(options, format)
-        if format in _SPARSE_ROWS:
-            self.parts = _SPARSE_ROWS[format](lines, self._labels, self._features)
-        elif format == "tsv":
-            self._reading = "a label, a tab and a text in every line"
-            self.parts = text_rows(lines, self._labels)
-        elif format == "fasttext":
-            self._reading = "fastText's lines of __label__ and text"
-            cells = fasttext_cells(lines, needs_label=needs_label)
-            self.parts = table_rows(cells, _label_and_text(needs_label), self._labels)
-        elif format == "jsonl":
-            self._read_table(json_table(lines, self.name, options, needs_label=needs_label))
-        else:
-            delimiters = [options.delimiter] if options.delimiter else list(DELIMITERS)
-            self._read_table(csv_table(lines, self.name, options, delimiters, needs_label=needs_label))
-
-    def _read_table(self, table: Table) -> None:
-        self._table, self._reading = table.columns, table.reading
-        self.parts = table_rows(table.parts, table.columns, self._labels)
-
-    def settled_features(self) -> tuple[int, int]:
-        """The index of the first feature and the number of features, fixed from now on."""
-        return self._features.settled(self.name)
-
-    @property
-    def encoding(self) -> Mapping[str, int]:
-        """How features are numbered."""
-        return self._features.encoding
-
-    def collected(self, parts: Sequence[Rows | TextRows]) -> Data:
-        """Some parts as one value; what they show about labels and features is fixed from now on."""
-        self._labels.settle()
-        class_index, classes = classes_of([part.labels for part in parts], self.name)
-        if isinstance(parts[0], TextRows):
-            of_texts = [part for part in parts if isinstance(part, TextRows)]
-            return collected_texts(of_texts, class_index, classes, self._table, self._reading)
-        index_base, n_features = self.settled_features()
-        rows = joined([part for part in parts if isinstance(part, Rows)])
-        X = rows.matrix(n_features, index_base)
-        return SparseData(X, class_index, classes, rows.weights, self.encoding)
+def file_parts(  # noqa: PLR0917
+    source: Source, stream: IO[bytes], name: str, format: str, n_features: int | None, options: ReadOptions
+) -> tuple[FileContent, Iterator[Rows | TextRows]]:
+    """A file that is being read: what is known of it, more with each of its parts, and these parts."""
+    if n_features is not None and not 1 <= n_features <= MAX_FEATURES:
+        raise ValueError(f"'n_features' must be from 1 to {MAX_FEATURES}. Got {n_features} instead.")
+    base = None if options.index_base == "auto" else options.index_base
+    labels = LabelColumn(options.labels, options.multilabel, options.labels == "str")
+    content = FileContent(name, labels, FeatureNumbers(options, n_features, base))
+    format, blocks = _found_format(source, stream, name, format, options)
+    _check_options(options, format)
+    if format == "npz":
+        return content, npz_rows(_archive(source, stream, blocks), name, options, content.features)
+    if format in _SPARSE_ROWS:
+        return content, _SPARSE_ROWS[format](blocks, labels, content.features)
+    if format == "tsv":
+        content.reading = "a label, a tab and a text in every line"
+        return content, text_rows(blocks, labels)
+    if format == "folder":
+        table = folder_table(source, options)
+    elif format == "parquet":
+        table = parquet_table(_archive(source, stream, blocks), name, options)
+    else:
+        table = _LINE_TABLES[format](blocks, name, options)
+    content.table, content.reading = table.columns if table.is_named else None, table.reading
+    return content, table_rows(table.parts, table.columns, labels)
 
 
-def _label_and_text(needs_label: bool) -> TableColumns:
-    return LABEL_AND_TEXT if needs_label else TableColumns(LABEL_AND_TEXT.text)
+def _found_format(
+    source: Source, stream: IO[bytes], name: str, format: str, options: ReadOptions
+) -> tuple[str, Iterator[Any]]:
+    """The format of a file, and its content: blocks of lines, or of bytes where it has none."""
+    format = format_of(source).replace("auto", "tsv") if format == TEXTS else format_of(source, format)
+    blocks = byte_blocks(stream, name)
+    if format == "folder":
+        return format, blocks
+    head = next(blocks, b"")
+    blocks = chain([head], blocks)
+    if format == "auto":
+        format = next((found for magic, found in _MAGIC.items() if head.startswith(magic)), "auto")
+    if format in ("npz", "parquet"):
+        return format, blocks
+    lines = line_blocks(in_utf8(blocks, options.encoding, name), name)
+    if format in ("auto", "tsv"):
+        first = next(lines, None)
+        if first is None:
+            raise DataError(name, "the file is empty.")
+        format = _sniffed_format(first, options) if format == "auto" else format
+        format = _texts_format(first, options) if format == "tsv" else format
+        lines = chain([first], lines)
+    return format, lines
+
+
+def _sniffed_format(block: LineBlock, options: ReadOptions) -> str:  # noqa: PLR0911
+    """The format of a file, as its first lines suggest."""
+    head = block.text[:10_000].decode(errors="replace")
+    numbered = [(block.first_line + number, line.strip("\r ")) for number, line in enumerate(head.split("\n"))]
+    number, first = next(((n, line) for n, line in numbered if line and not line.startswith("#")), (0, ""))
+    if not first:
+        raise DataError(block.source, "there are no samples in it.")
+    if first.startswith("{"):
+        return "jsonl"
+    if names_columns(options):
+        return "csv"
+    if first.startswith(LABEL_PREFIX):
+        return "fasttext"
+    if re.fullmatch(r"[0-9]+ +[0-9]+ +[0-9]+", first):
+        return "xmc"
+    if "|" in first and "\t" not in first.partition("|")[0]:
+        return "vw"
+    fields = [field for field in first.partition(" #")[0].split() if not field.endswith(",")]
+    if len(fields) > 1 and all(re.match(r"[0-9]+:[^:]+$", field) for field in fields[1:]):
+        return "svmlight"
+    if "\t" in first:
+        return "tsv"
+    # Several labels of an svmlight file are separated by commas as well, but features follow, here or in later lines.
+    if "," in first and "\n" in head and ":" not in (head if re.fullmatch(r"[0-9, ]+", first) else first):
+        return "csv"
+    if all(":" in field for field in fields[1:]):
+        return "svmlight"
+    known = ", ".join(FORMATS)
+    reason = f"the format cannot be recognized from {shortened(first)!r}; pass one of {known}."
+    raise DataError(block.source, reason, line=number)
+
+
+def _texts_format(first: LineBlock, options: ReadOptions) -> str:
+    """What lines of text are: "csv", "jsonl" or "fasttext" if the first one says so, else "tsv"."""
+    line = first.text.split(b"\n", 1)[0].strip()
+    if line.startswith(LABEL_PREFIX.encode()):
+        return "fasttext"
+    then, is_chosen = options.trained_on, names_columns(options)
+    if line.startswith(b"{") and (is_chosen or then is not None):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if isinstance(row, dict) and (is_chosen or set(then.text if then else ()) <= set(row)):
+            return "jsonl"
+    # Without columns to look for, only tabs make a table: a comma may be part of the text.
+    if b"\t" not in line and not (then or is_chosen or options.header):
+        return "tsv"
+    delimiters = list(DELIMITERS) if then is not None or is_chosen else ["\t"]
+    head = first.text.split(b"\n", 1)[0].decode(errors="replace") + "\n"
+    _, rows = dialect_of(head, False, [options.delimiter] if options.delimiter else delimiters)
+    return "csv" if _is_table(rows[0] if rows else [], options, is_chosen) else "tsv"
+
+
+def _is_table(names: Sequence[str], options: ReadOptions, is_chosen: bool) -> bool:
+    """Whether the first line of texts, split into fields, is the header of a table, or a row of one without a header.
+
+    It is if columns are chosen, if it has those that a model was trained on, or the usual names of a label and a text.
+    """
+    if options.header or is_chosen:
+        return True
+    if options.trained_on is not None:
+        has_header = options.trained_on.has_header if options.header is None else options.header
+        known = [" ".join(name.split()) for name in names] if has_header else list(map(str, range(1, len(names) + 1)))
+        return set(options.trained_on.text) <= set(known)
+    usual = {name.strip().lower() for name in names}
+    return bool(usual & LABEL_NAMES and usual & TEXT_NAMES) and options.header is None
+
+
+def _archive(source: Source, stream: IO[bytes], blocks: Iterator[bytes]) -> IO[bytes]:
+    """A stream that can be read at any place."""
+    is_file = isinstance(source, str | Path) and stream.seekable() and Path(source).suffix not in COMPRESSED
+    return stream if is_file else io.BytesIO(b"".join(blocks))
+
+
+def _check_options(options: ReadOptions, format: str) -> None:
+    """Raise if an option is given that means nothing in a format."""
+    for option, formats in _OPTION_FORMATS.items():
+        value = getattr(options, option)
+        if value not in (None, ()) and format not in formats:
+            raise ValueError(
+                f"The '{option}' option of a reader is for {', '.join(formats)}. Got {value!r} and a file of {format}."
+            )
 
 
 def watched(
@@ -326,35 +366,3 @@ def _known_size(stream: IO[bytes]) -> int | None:
     if not isinstance(stream, io.FileIO | io.BufferedReader) or not stream.seekable():
         return None
     return os.fstat(stream.fileno()).st_size
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """All rows in one, without the labels, which may be of several kinds."""
-    weights = [part.weights for part in parts]
-    has_weights = any(weight is not None for weight in weights)
-    return Rows(
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.n_in_row for part in parts]),
-        None,
-        np.concatenate([np.ones(len(p), np.float32) if p.weights is None else p.weights for p in parts])
-        if has_weights
-        else None,
-    )
-
-
-def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], int]]:
-    """Blocks of any size, cut and collected into lists of ``n_rows`` rows, each with the rows of all blocks so far."""
-    pending: list[Any] = []
-    n_pending = n_so_far = 0
-    for block in blocks:
-        start, n_so_far = 0, n_so_far + len(block)
-        while n_pending + len(block) - start >= n_rows:
-            stop = start + n_rows - n_pending
-            yield [*pending, block[start:stop]], n_so_far
-            start, pending, n_pending = stop, [], 0
-        if start < len(block):
-            pending.append(block[start:])
-            n_pending += len(block) - start
-    if pending:
-        yield pending, n_so_far

@@ -242,14 +242,9 @@ def fitted_features(
     vectorizer: TextVectorizer, columns: TableColumns | None, weights: Mapping[str, float], samples: Sequence[Any]
 ) -> Features:
     """What makes features of texts, or of rows where there is more than one column, learned from samples."""
-    if columns is None or is_one_text(columns):
+    if columns is None or columns.is_one_text:
         return vectorizer.fit(samples)
     return FittedRows.fit(vectorizer, columns, [weights.get(name, 1.0) for name in columns.text], samples)
-
-
-def is_one_text(columns: TableColumns) -> bool:
-    """Whether the samples of a table are texts: there is one column of them and nothing else."""
-    return len(columns.text) == 1 and not columns.numbers and not columns.categories
 
 
 def is_weight(value: Any) -> bool:

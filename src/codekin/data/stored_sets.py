@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from codekin.classes import ClassTree
 from codekin.code import IntArray
 from codekin.data.blocks import text_lines
 from codekin.data.class_files import TaxonomyLayout, read_taxonomy
-from codekin.data.datasets import DataError, Dataset, LabelArray, SparseData, Split
+from codekin.data.datasets import DataError, Dataset, SparseData, Split
 from codekin.data.options import ReadOptions
 from codekin.data.reading import read_data
 
@@ -81,14 +81,18 @@ def load_sparse_folder(name: str, data_home: str | Path | None = None) -> Datase
     meta = _json(required_file(folder, "meta.json"))
     if not isinstance(meta.get("n_features"), int):
         raise DataError(str(folder / "meta.json"), "'n_features' must be a number.")
-    label_rows = _label_rows(required_file(folder, "labels.tsv.gz", "labels.tsv"))
+    path = required_file(folder, "labels.tsv.gz", "labels.tsv")
+    label_rows = _table(path)
+    for k, row in enumerate(label_rows):
+        if row[0] != str(k):
+            raise DataError(str(path), f"label {k} belongs here. Got {row[0]!r} instead.", line=k + 1)
     class_names = tuple(row[1] for row in label_rows)
     texts = _texts(folder)
     splits: dict[str, Any] = {}
     for split, stem in _SPLIT_NAMES.items():
-        path = first_existing(folder, f"{stem}.svm.gz", f"{stem}.svm")
-        if path is not None:
-            splits[split] = _split(path, len(class_names), meta["n_features"], texts.get(stem))
+        samples = first_existing(folder, f"{stem}.svm.gz", f"{stem}.svm")
+        if samples is not None:
+            splits[split] = _split(samples, len(class_names), meta["n_features"], texts.get(stem))
     if "train" not in splits:
         required_file(folder, "train.svm.gz", "train.svm")
     return Dataset(
@@ -100,14 +104,6 @@ def load_sparse_folder(name: str, data_home: str | Path | None = None) -> Datase
         description=str(meta.get("note", "")),
         licence=str(meta.get("licence", "")),
     )
-
-
-def _label_rows(path: Path) -> list[list[str]]:
-    rows = _table(path)
-    for k, row in enumerate(rows):
-        if row[0] != str(k):
-            raise DataError(str(path), f"label {k} belongs here. Got {row[0]!r} instead.", line=k + 1)
-    return rows
 
 
 def _named_tree(folder: Path, class_names: Sequence[str]) -> ClassTree | None:
@@ -147,7 +143,7 @@ def _texts(folder: Path) -> dict[str, tuple[str, ...]]:
 
 def _table(path: Path, min_columns: int = 2) -> list[list[str]]:
     rows = []
-    for number, line in text_lines(path, str(path)):
+    for number, line in text_lines(path):
         row = line.rstrip("\r").split("\t")
         if len(row) < min_columns:
             reason = f"a row has at least {min_columns} columns. Got {len(row)} instead."
@@ -296,11 +292,6 @@ def _rows_of(data: SparseData, rows: IntArray) -> SparseData:
     return SparseData(data.X[rows], class_index, data.classes[present])
 
 
-def _all_classes(parts: Iterable[SparseData]) -> LabelArray:
-    """The classes that occur in some part, in sorted order."""
-    return np.unique(np.concatenate([part.classes for part in parts if part.classes is not None]))
-
-
 def _assembled(
     name: str,
     parts: Mapping[str, SparseData],
@@ -311,9 +302,11 @@ def _assembled(
     """The classes are those of all samples, of training samples only those that have features."""
     has_features = np.flatnonzero(np.diff(parts["train"].X.indptr) > 0)
     parts = {**parts, "train": _rows_of(parts["train"], has_features)}
-    classes = _all_classes(parts.values())
-    n_features = max(part.n_features for part in parts.values())
-    splits = {split: Split(part.index_among(classes), _widened(part.X, n_features)) for split, part in parts.items()}
+    classes = np.unique(np.concatenate([part.classes for part in parts.values() if part.classes is not None]))
+    n_features, splits = max(part.n_features for part in parts.values()), {}
+    for split, part in parts.items():
+        X = csr_array((part.X.data, part.X.indices, part.X.indptr), shape=(part.n_samples, n_features))
+        splits[split] = Split(part.index_among(classes), X)
     return Dataset(
         name,
         splits["train"],
@@ -324,7 +317,3 @@ def _assembled(
         description=description,
         licence="see the source",
     )
-
-
-def _widened(X: csr_array, n_features: int) -> csr_array:
-    return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))

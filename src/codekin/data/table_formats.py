@@ -13,10 +13,19 @@ from pathlib import Path
 from typing import IO, Any
 
 from codekin._system.messages import counted, not_installed
-from codekin.data.blocks import MAX_LINE_BYTES, LineBlock, byte_blocks, decoded, in_utf8, line_blocks, opened
+from codekin.data.blocks import (
+    MAX_LINE_BYTES,
+    LineBlock,
+    byte_blocks,
+    decoded,
+    in_utf8,
+    line_blocks,
+    opened,
+    source_name,
+)
 from codekin.data.datasets import DataError, TableColumns
 from codekin.data.options import LABEL_PREFIX, ReadOptions, names_columns
-from codekin.data.tables import Cells, Header, is_table, unique_names
+from codekin.data.tables import Cells, Header, unique_names
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 HEAD_CHARACTERS = 1 << 16
@@ -27,11 +36,15 @@ FILES_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is being read: the chosen columns, its rows, and how it was understood, in words."""
+    """A table that is being read: the chosen columns, its rows, how it was understood, in words.
+
+    Its columns are not named if the format has but a label and a text.
+    """
 
     columns: TableColumns
     parts: Iterator[Cells]
     reading: str
+    is_named: bool = True
 
 
 def with_head(blocks: Iterator[LineBlock]) -> Iterator[LineBlock]:
@@ -71,12 +84,10 @@ def _unused(names: Sequence[str], chosen: TableColumns) -> str:
 # ----- CSV ----------------------------------------------------------------------------------------------------------
 
 
-def csv_table(
-    blocks: Iterator[LineBlock], source: str, options: ReadOptions, delimiters: Sequence[str], *, needs_label: bool
-) -> Table:
+def csv_table(blocks: Iterator[LineBlock], source: str, options: ReadOptions) -> Table:
     """A table of delimited columns, with or without a header."""
     head, is_whole, blocks = _peeked(blocks, options)
-    dialect, rows = _dialect(head, is_whole, delimiters)
+    dialect, rows = dialect_of(head, is_whole, [options.delimiter] if options.delimiter else list(DELIMITERS))
     if not rows:
         raise DataError(source, "there are no samples in it.")
     then, has_header = options.trained_on, True
@@ -84,7 +95,7 @@ def csv_table(
         has_header = bool(options.header if options.header is not None else then and then.has_header)
     names = unique_names(rows[0], source) if has_header else tuple(str(k + 1) for k in range(len(rows[0])))
     header = Header(source, names, rows[1:] if has_header else rows, has_header, options.header is None)
-    chosen = header.chosen(options, needs_label=needs_label)
+    chosen = header.chosen(options)
     delimiter = dialect["delimiter"]
     parts = [
         f"CSV separated by {DELIMITERS.get(delimiter, repr(delimiter))}",
@@ -93,17 +104,12 @@ def csv_table(
         *(["quotes are escaped by backslashes"] if "escapechar" in dialect else []),
     ]
     reading = f"{', '.join(parts)}{_unused(names, chosen)}"
-    return Table(chosen, _csv_cells(blocks, source, dialect, names, chosen, skips_blank=needs_label), reading)
+    return Table(
+        chosen, _csv_cells(blocks, source, dialect, names, chosen, skips_blank=options.labels != "none"), reading
+    )
 
 
-def first_fields(block: LineBlock, options: ReadOptions, delimiters: Sequence[str]) -> list[str]:
-    """The fields of the first line, separated by whatever separates them."""
-    line = decoded(block).split("\n", 1)[0] + "\n"
-    _, rows = _dialect(line, False, [options.delimiter] if options.delimiter else delimiters)
-    return rows[0] if rows else []
-
-
-def _dialect(head: str, is_whole: bool, delimiters: Sequence[str]) -> tuple[dict[str, Any], list[list[str]]]:
+def dialect_of(head: str, is_whole: bool, delimiters: Sequence[str]) -> tuple[dict[str, Any], list[list[str]]]:
     """How the columns of a table are separated and quoted, and its first rows.
 
     The delimiter is the one by which most rows have as many columns as the first.
@@ -187,7 +193,11 @@ def _csv_cells(
     try:
         for row in reader:
             if len(row) != n_columns and row:
-                raise DataError(source, _ragged(len(row), names, dialect["delimiter"], chosen.has_header), line=line)
+                where = f"the {'header' if chosen.has_header else 'first row'} has {n_columns}"
+                found = f"{counted(len(row), 'column')} where {where}"
+                within = DELIMITERS.get(dialect["delimiter"], repr(dialect["delimiter"]))
+                remedy = f"; {within} within a text must be quoted." if len(row) > n_columns else "."
+                raise DataError(source, found + remedy, line=line)
             if row and not is_header and not (skips_blank and not any(row)):
                 rows.append(row)
                 places.append(line)
@@ -203,12 +213,6 @@ def _csv_cells(
         yield cells()
 
 
-def _ragged(n: int, names: tuple[str, ...], delimiter: str, has_header: bool) -> str:
-    found = f"{counted(n, 'column')} where the {'header' if has_header else 'first row'} has {len(names)}"
-    shown = DELIMITERS.get(delimiter, repr(delimiter))
-    return f"{found}; {shown} within a text must be quoted." if n > len(names) else f"{found}."
-
-
 def _csv_error(reason: str, source: str, delimiter: str, lines: tuple[int, int], text: str) -> DataError:
     first, last = lines
     if "field limit" in reason:
@@ -220,18 +224,14 @@ def _csv_error(reason: str, source: str, delimiter: str, lines: tuple[int, int],
     found = re.search(rf'(?:^|{delimiter} ?)"(?:[^"]|"")*"(?!"|{delimiter}|[\r\n]|$)', text)
     where = "" if found is None else f" at column {found.end() + 1}"
     rule = "after a closing quote, the column must end; quotes within a text must be doubled."
-    return DataError(source, f"{shown(text, found)}{where}: {rule}", line=last, column=found and found.end() + 1)
-
-
-def shown(text: str, found: re.Match[str] | None) -> str:
-    """What stands where a mistake is."""
-    return "a quote" if found is None else repr(text[found.end() : found.end() + 10].rstrip("\r\n"))
+    shown = "a quote" if found is None else repr(text[found.end() : found.end() + 10].rstrip("\r\n"))
+    return DataError(source, f"{shown}{where}: {rule}", line=last, column=found and found.end() + 1)
 
 
 # ----- JSON lines ---------------------------------------------------------------------------------------------------
 
 
-def json_table(blocks: Iterator[LineBlock], source: str, options: ReadOptions, *, needs_label: bool) -> Table:
+def json_table(blocks: Iterator[LineBlock], source: str, options: ReadOptions) -> Table:
     """A table of one JSON object per line. What a line lacks, and null, is empty."""
     _, _, blocks = _peeked(blocks, options)
     parsed = (_json_rows(block) for block in blocks)
@@ -243,7 +243,7 @@ def json_table(blocks: Iterator[LineBlock], source: str, options: ReadOptions, *
     # Numbers and categories may be missing everywhere.
     names = unique_names(list(found | dict.fromkeys((*then.numbers, *then.categories))), source)
     first = [[row.get(name) for name in names] for row in rows[:100]]
-    chosen = Header(source, names, first).chosen(options, needs_label=needs_label)
+    chosen = Header(source, names, first).chosen(options)
 
     def parts() -> Iterator[Cells]:
         for rows_of_block, lines in chain([(rows, places)], parsed):
@@ -281,7 +281,7 @@ def _json_rows(block: LineBlock) -> tuple[list[dict[str, Any]], list[int]]:
 # ----- Parquet ------------------------------------------------------------------------------------------------------
 
 
-def parquet_table(file: IO[bytes], source: str, options: ReadOptions, *, needs_label: bool) -> Table:
+def parquet_table(file: IO[bytes], source: str, options: ReadOptions) -> Table:
     """A Parquet file, read in batches of rows."""
     try:
         import pyarrow as pa  # type: ignore[import-untyped]
@@ -295,7 +295,7 @@ def parquet_table(file: IO[bytes], source: str, options: ReadOptions, *, needs_l
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _not_parquet(source, error) from None
     rows = [] if first is None else list(zip(*(column.to_pylist() for column in first.columns), strict=True))
-    chosen = Header(source, names, rows).chosen(options, needs_label=needs_label)
+    chosen = Header(source, names, rows).chosen(options)
 
     def parts() -> Iterator[Cells]:
         n_before = 0
@@ -317,35 +317,46 @@ def _not_parquet(source: str, error: Exception) -> DataError:
 
 # ----- fastText -----------------------------------------------------------------------------------------------------
 
-LABEL_AND_TEXT = TableColumns(("text",), "label")
 
-
-def fasttext_cells(blocks: Iterator[LineBlock], *, needs_label: bool) -> Iterator[Cells]:
+def fasttext_table(blocks: Iterator[LineBlock], _: str, options: ReadOptions) -> Table:
     """Lines of ``__label__x text``. If labels are not read, they may be missing."""
-    for block in blocks:
-        labels: list[tuple[str, ...]] = []
-        texts, places = [], []
-        for number, line in enumerate(decoded(block).split("\n")[:-1], block.first_line):
-            words, given = line.rstrip("\r"), []
-            while words.lstrip().startswith(LABEL_PREFIX):
-                label, _, words = words.lstrip().partition(" ")
-                given.append(label.removeprefix(LABEL_PREFIX))
-            if needs_label and not words.strip() and not given:
-                continue
-            if needs_label and not all(given or ("",)):
-                raise DataError(block.source, f"the line must begin with {LABEL_PREFIX} and a label.", line=number)
-            labels.append(tuple(given))
-            texts.append(words)
-            places.append(number)
-        yield Cells(block.source, {"label": list(map(list, labels)), "text": texts}, places)
+    needs_label = options.labels != "none"
+
+    def parts() -> Iterator[Cells]:
+        for block in blocks:
+            labels: list[list[str]] = []
+            texts, places = [], []
+            for number, line in enumerate(decoded(block).split("\n")[:-1], block.first_line):
+                words, given = line.rstrip("\r"), []
+                while words.lstrip().startswith(LABEL_PREFIX):
+                    label, _, words = words.lstrip().partition(" ")
+                    given.append(label.removeprefix(LABEL_PREFIX))
+                if needs_label and not words.strip() and not given:
+                    continue
+                if needs_label and not all(given or ("",)):
+                    raise DataError(block.source, f"the line must begin with {LABEL_PREFIX} and a label.", line=number)
+                labels.append(given)
+                texts.append(words)
+                places.append(number)
+            yield Cells(block.source, {"label": labels, "text": texts}, places)
+
+    return Table(_label_and_text(options), parts(), "fastText's lines of __label__ and text", is_named=False)
+
+
+def _label_and_text(options: ReadOptions) -> TableColumns:
+    return TableColumns(("text",), None if options.labels == "none" else "label")
 
 
 # ----- folders ------------------------------------------------------------------------------------------------------
 
 
-def folder_cells(folder: Path, encoding: str | None, *, needs_label: bool) -> tuple[Iterator[Cells], str]:
-    """The texts of all files below a folder, and how they were understood: the folders in it are the labels."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(folder)))
+def folder_table(source: Any, options: ReadOptions) -> Table:
+    """The texts of all files below a folder: the folders in it are the labels."""
+    if not isinstance(source, str | Path) or not Path(source).is_dir():
+        raise DataError(source_name(source), "this is not a folder.")
+    folder, needs_label = Path(source), options.labels != "none"
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     in_folders = [path for path in files if len(path.relative_to(folder).parts) > 1]
     if needs_label and not in_folders:
         raise DataError(str(folder), "a folder of samples needs a folder for each class, with a file for each text.")
@@ -357,36 +368,14 @@ def folder_cells(folder: Path, encoding: str | None, *, needs_label: bool) -> tu
         left_files = iter(read)
         while some := list(islice(left_files, FILES_AT_ONCE)):
             labels = [path.relative_to(folder).parts[0] for path in some]
-            texts = [_content(path, encoding) for path in some]
+            texts = [_content(path, options.encoding) for path in some]
             yield Cells(str(folder), {"label": labels, "text": texts}, range(1, len(some) + 1), are_lines=False)
 
-    return parts(), f"files in folders that are named like their labels{left}"
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    reading = f"files in folders that are named like their labels{left}"
+    return Table(_label_and_text(options), parts(), reading, is_named=False)
 
 
 def _content(path: Path, encoding: str | None) -> str:
-    name = str(path)
-    with opened(path) as stream:
+    with opened(path) as (stream, name):
         blocks = line_blocks(in_utf8(byte_blocks(stream, name), encoding, name), name)
         return "".join(map(decoded, blocks)).removesuffix("\n")
-
-
-def texts_format(first: LineBlock, options: ReadOptions) -> str:
-    """What lines of text are: "csv", "jsonl" or "fasttext" if the first one says so, else "tsv"."""
-    line = first.text.split(b"\n", 1)[0].strip()
-    if line.startswith(LABEL_PREFIX.encode()):
-        return "fasttext"
-    then = options.trained_on
-    if line.startswith(b"{") and (names_columns(options) or then is not None):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if isinstance(row, dict) and (names_columns(options) or set(then.text if then else ()) <= set(row)):
-            return "jsonl"
-    # Without columns to look for, only tabs make a table: a comma may be part of the text.
-    delimiters = list(DELIMITERS) if then is not None or names_columns(options) else ["\t"]
-    return "csv" if is_table(first_fields(first, options, delimiters), options) else "tsv"

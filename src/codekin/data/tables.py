@@ -12,11 +12,9 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from codekin._system.messages import counted, suggestion
 from codekin.data.datasets import DataError, TableColumns, TextData
-from codekin.data.options import ReadOptions, names_columns
+from codekin.data.options import ReadOptions
 from codekin.data.parsed_rows import Cell, LabelColumn, TextRows, shortened
 
 LABEL_NAMES = frozenset(["label", "labels", "category", "class", "target", "intent", "topic", "genre", "y"])
@@ -43,9 +41,9 @@ class Header:
     has_header: bool = True
     may_be_data: bool = False  # the first row might be no header
 
-    def chosen(self, options: ReadOptions, *, needs_label: bool) -> TableColumns:
+    def chosen(self, options: ReadOptions) -> TableColumns:
         """The columns to read: as the options say, as those of a model, or by their names."""
-        then = options.trained_on or TableColumns(())
+        then, needs_label = options.trained_on or TableColumns(()), options.labels != "none"
         text, numbers, categories = (
             tuple(map(self._column, getattr(options, use))) or tuple(map(self._known, getattr(then, use)))
             for use in ("text", "numbers", "categories")
@@ -166,22 +164,6 @@ def unique_names(names: Sequence[str], source: str) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def is_table(names: Sequence[str], options: ReadOptions) -> bool:
-    """Whether the first line of texts, split into fields, is the header of a table, or a row of one without a header.
-
-    It is if columns are chosen, if it has those that a model was trained on, or the usual names of a label and a text.
-    """
-    if options.header or names_columns(options):
-        return True
-    if options.trained_on is not None:
-        has_header = options.trained_on.has_header if options.header is None else options.header
-        known = [" ".join(name.split()) for name in names] if has_header else list(map(str, range(1, len(names) + 1)))
-        return set(options.trained_on.text) <= set(known)
-    usual = [name.strip().lower() for name in names]
-    is_usual = any(name in LABEL_NAMES for name in usual) and any(name in TEXT_NAMES for name in usual)
-    return is_usual and options.header is None
-
-
 @dataclass(frozen=True)
 class Cells:
     """Some rows of a table: the wanted columns, and the line or row that each is from."""
@@ -257,22 +239,6 @@ def _numbers(cells: Cells, name: str) -> list[float]:
     return numbers
 
 
-def collected_texts(
-    parts: Sequence[TextRows], class_index: Any, classes: Any, table: TableColumns | None, reading: str
-) -> TextData:
-    """Some parts as one value."""
-    texts = tuple(text for part in parts for text in part.texts)
-    if table is None:
-        return TextData(texts, class_index, classes, reading=reading)
-    # A single column of texts is the texts.
-    columns = {
-        name: texts if table.text == (name,) else tuple(cell for part in parts for cell in part.columns[name])
-        for name in (*table.text, *table.categories)
-    }
-    numbers = {name: np.array([cell for part in parts for cell in part.numbers[name]]) for name in table.numbers}
-    return TextData(texts, class_index, classes, table, columns, numbers, reading)
-
-
 def columns_to_json(table: TableColumns) -> dict[str, Any]:
     """The columns, as a model's description has them."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(table).items()}
@@ -298,7 +264,7 @@ def columns_from_json(description: Any) -> TableColumns:
 
 def understood(data: TextData, source: str) -> str:
     """What was understood of a file of texts, in a few lines: its columns and its first rows."""
-    lines = [f"{source}: {counted(data.n_samples, 'sample')}; {data.reading}"]
+    lines = [f"{source}: {counted(len(data.texts), 'sample')}; {data.reading}"]
     table = data.table
     if table is None:
         names, columns = ["label", "text"], {"text": data.texts}
@@ -307,13 +273,12 @@ def understood(data: TextData, source: str) -> str:
         columns = {**data.columns, **{name: tuple(map(str, column)) for name, column in data.numbers.items()}}
         uses = {"label": (table.label,), "text": table.text, "numbers": table.numbers, "categories": table.categories}
         lines += [f"  {use}: {', '.join(map(str, given))}" for use, given in uses.items() if any(given)]
-    n_shown = min(SHOWN_ROWS, data.n_samples)
+    n_shown = min(SHOWN_ROWS, len(data.texts))
     cells = {name: [_shown(cell) for cell in islice(columns[name], n_shown)] for name in names if name in columns}
-    if data.has_labels:
+    if data.classes is not None and data.class_index is not None:
         label = names[0] if table is None or table.label is None else table.label
-        first = data.encoded_labels.class_index[:n_shown]
-        assert data.classes is not None
-        cells = {label: [_shown(str(each)) for each in data.classes[first].tolist()], **cells}
+        first = data.classes[data.class_index[:n_shown]].tolist()
+        cells = {label: [_shown(str(each)) for each in first], **cells}
     widths = {name: max(len(_shown(name)), *map(len, column)) for name, column in cells.items()}
     rows = [list(map(_shown, cells)), ["-" * width for width in widths.values()], *zip(*cells.values(), strict=True)]
     for row in rows:

@@ -24,10 +24,74 @@ from scipy.sparse import csr_array
 from codekin.code import IntArray
 from codekin.data.blocks import LineBlock
 from codekin.data.datasets import DataError
-from codekin.data.options import FORMATS, LABEL_PREFIX, ReadOptions, names_columns
-from codekin.data.parsed_rows import MAX_FEATURES, FeatureNumbers, LabelColumn, Rows, first_field, shortened
+from codekin.data.options import ReadOptions
+from codekin.data.parsed_rows import LabelColumn, Rows, shortened
 
 _FIELD = re.compile(rb"[^\s#]+")
+MAX_FEATURES = 2**31 - 1
+
+
+@dataclass
+class FeatureNumbers:
+    """What is known so far about a file's features; ``n_features`` is what the user gave."""
+
+    options: ReadOptions
+    n_features: int | None = None
+    index_base: int | None = None
+    hash_bits: int = 0
+    _has_zero: bool = False
+    _largest: int = -1
+    _line_of_largest: int = 0
+
+    def allowed_range(self) -> tuple[int, int]:
+        """The smallest and the largest index that may occur."""
+        smallest = 0 if self.index_base is None else self.index_base
+        if self.n_features is None:
+            return smallest, MAX_FEATURES
+        # While the base is unknown it may still turn out to be 1.
+        return smallest, self.n_features - 1 + (1 if self.index_base is None else self.index_base)
+
+    def note(self, indices: NDArray[np.int32], n_in_row: IntArray, block: LineBlock, row_starts: IntArray) -> None:
+        """Update with the indices of a block."""
+        if not len(indices):
+            return
+        self._has_zero = self._has_zero or int(indices.min()) == 0
+        position = int(indices.argmax())
+        if int(indices[position]) > self._largest:
+            self._largest = int(indices[position])
+            row = int(np.searchsorted(np.cumsum(n_in_row), position, side="right"))
+            self._line_of_largest = block.line_at(int(row_starts[row]))
+
+    def settled(self, source: str) -> tuple[int, int]:
+        """The index base, fixed from now on, and the number of features."""
+        if self.index_base is None:
+            self.index_base = 0 if self._has_zero else 1
+            if self.n_features is not None and self._largest - self.index_base >= self.n_features:
+                raise DataError(source, self.unknown_reason(self._largest), line=self._line_of_largest)
+        n_seen = max(self._largest - self.index_base + 1, 1)
+        if n_seen > MAX_FEATURES:
+            reason = f"feature index {self._largest} is too large; there may be up to {MAX_FEATURES} features."
+            raise DataError(source, reason, line=self._line_of_largest)
+        return self.index_base, n_seen if self.n_features is None else self.n_features
+
+    def unknown_reason(self, index: int) -> str:
+        """Why an index is too large."""
+        base = self.index_base or 0
+        return (
+            f"feature index {index}, but there are {self.n_features} features, numbered from {base} "
+            f"to {(self.n_features or 0) - 1 + base}."
+        )
+
+    @property
+    def encoding(self) -> dict[str, int]:
+        """How features are numbered, for reading another file in the same way."""
+        return {"index_base": self.index_base or 0, "hash_bits": self.hash_bits}
+
+
+def first_field(block: LineBlock, position: int) -> str:
+    """The field of a line that begins at a byte, or its first hundred bytes."""
+    fields = block.text[position : position + 100].split(maxsplit=1)
+    return fields[0].decode(errors="replace") if fields else ""
 
 
 def svmlight_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: FeatureNumbers) -> Iterator[Rows]:
@@ -140,8 +204,7 @@ def _sorted(parsed: _Parsed, block: LineBlock) -> _Parsed:
 
 def _labelled(parsed: _Parsed, block: LineBlock, labels: LabelColumn) -> Rows:
     of_rows, is_dropped = labels.of_spans(block, parsed.spans, parsed.integers, parsed.n_odd_labels)
-    rows = Rows(parsed.indices, parsed.values, parsed.n_in_row, of_rows)
-    return rows if is_dropped is None else rows.without(is_dropped)
+    return Rows(parsed.indices, parsed.values, parsed.n_in_row, of_rows).without(is_dropped)
 
 
 def _svmlight_reason(error: int, block: LineBlock, position: int, features: FeatureNumbers) -> str:
@@ -185,25 +248,9 @@ def vowpal_rows(blocks: Iterator[LineBlock], labels: LabelColumn, features: Feat
         _use_hashing(features, given_bits)
     namespace = -1
     for number, block in enumerate(blocks):
-        try:
-            rows, namespace = _parsed_vowpal(block, labels, features, namespace)
-        except _NamesAreNoIndicesError as error:
-            if number or given_bits is not None:
-                raise error.as_data_error() from None
-            _use_hashing(features, None)
-            rows, namespace = _parsed_vowpal(block, labels, features, -1)
+        may_hash = number == 0 and given_bits is None
+        rows, namespace = _parsed_vowpal(block, labels, features, namespace, may_hash=may_hash)
         yield rows
-
-
-class _NamesAreNoIndicesError(Exception):
-    def __init__(self, block: LineBlock, position: int) -> None:
-        self._block, self._position = block, position
-
-    def as_data_error(self) -> DataError:
-        field = first_field(self._block, self._position)
-        what = f"the namespace {shortened(field)!r}" if field.startswith("|") else f"the feature {shortened(field)!r}"
-        rule = "where features are numbers in one namespace; pass hash_bits=20 to hash their names."
-        return self._block.error(self._position, f"{what} {rule}")
 
 
 def _use_hashing(features: FeatureNumbers, n_bits: int | None) -> None:
@@ -219,7 +266,10 @@ def _use_hashing(features: FeatureNumbers, n_bits: int | None) -> None:
         )
 
 
-def _parsed_vowpal(block: LineBlock, labels: LabelColumn, features: FeatureNumbers, namespace: int) -> tuple[Rows, int]:
+def _parsed_vowpal(
+    block: LineBlock, labels: LabelColumn, features: FeatureNumbers, namespace: int, *, may_hash: bool
+) -> tuple[Rows, int]:
+    """The rows of a block, and the namespace of its features; ``may_hash`` names that are no indices."""
     from codekin.kernels import parse  # Numba is imported only when it is needed
 
     text, n_lines = block.text, block.n_lines
@@ -234,8 +284,9 @@ def _parsed_vowpal(block: LineBlock, labels: LabelColumn, features: FeatureNumbe
     n_rows, n_values, n_odd_labels, namespace, error, position = parse.parse_vowpal(
         np.frombuffer(text, np.uint8), *rules, *filled
     )
-    if error == parse.NAME_NOT_AN_INDEX:
-        raise _NamesAreNoIndicesError(block, position)
+    if error == parse.NAME_NOT_AN_INDEX and may_hash:
+        _use_hashing(features, None)
+        return _parsed_vowpal(block, labels, features, -1, may_hash=False)
     if error:
         raise block.error(position, _vowpal_reason(error, block, position, features))
     indptr = np.concatenate([[0], row_end[:n_rows]])
@@ -254,7 +305,7 @@ def _parsed_vowpal(block: LineBlock, labels: LabelColumn, features: FeatureNumbe
     features.note(X.indices, n_in_row, block, spans[:, 0])
     has_weights = bool((weights[:n_rows] != 1).any())
     rows = Rows(X.indices.astype(np.int32), X.data, n_in_row, of_rows, weights[:n_rows] if has_weights else None)
-    return rows if is_dropped is None else rows.without(is_dropped), namespace
+    return rows.without(is_dropped), namespace
 
 
 def _vowpal_reason(error: int, block: LineBlock, position: int, features: FeatureNumbers) -> str:
@@ -262,6 +313,7 @@ def _vowpal_reason(error: int, block: LineBlock, position: int, features: Featur
 
     field = first_field(block, position)
     name, _, value = field.partition("|")[0].partition(":")
+    what = f"the {'namespace' if field.startswith('|') else 'feature'} {shortened(field)!r}"
     if error == parse.INDEX_UNKNOWN:
         return features.unknown_reason(int(name))
     return {
@@ -275,36 +327,6 @@ def _vowpal_reason(error: int, block: LineBlock, position: int, features: Featur
         "which is too large for float32.",
         parse.INDEX_TOO_LARGE: f"feature index {shortened(name)} is too large; indices must be below 2**31.",
         parse.NAME_EMPTY: f"{shortened(field)!r} is a feature without a name.",
+        parse.NAME_NOT_AN_INDEX: f"{what} where features are numbers in one namespace; pass hash_bits=20 to hash their "
+        "names.",
     }[error]
-
-
-def sniffed_format(block: LineBlock, options: ReadOptions) -> str:  # noqa: PLR0911
-    """The format of a file, as its first lines suggest."""
-    head = block.text[:10_000].decode(errors="replace")
-    numbered = [(block.first_line + number, line.strip("\r ")) for number, line in enumerate(head.split("\n"))]
-    number, first = next(((n, line) for n, line in numbered if line and not line.startswith("#")), (0, ""))
-    if not first:
-        raise DataError(block.source, "there are no samples in it.")
-    if first.startswith("{"):
-        return "jsonl"
-    if names_columns(options):
-        return "csv"
-    if first.startswith(LABEL_PREFIX):
-        return "fasttext"
-    if re.fullmatch(r"[0-9]+ +[0-9]+ +[0-9]+", first):
-        return "xmc"
-    if "|" in first and "\t" not in first.partition("|")[0]:
-        return "vw"
-    fields = [field for field in first.partition(" #")[0].split() if not field.endswith(",")]
-    if len(fields) > 1 and all(re.match(r"[0-9]+:[^:]+$", field) for field in fields[1:]):
-        return "svmlight"
-    if "\t" in first:
-        return "tsv"
-    # Several labels of an svmlight file are separated by commas as well, but features follow, here or in later lines.
-    if "," in first and "\n" in head and ":" not in (head if re.fullmatch(r"[0-9, ]+", first) else first):
-        return "csv"
-    if all(":" in field for field in fields[1:]):
-        return "svmlight"
-    known = ", ".join(FORMATS)
-    reason = f"the format cannot be recognized from {shortened(first)!r}; pass one of {known}."
-    raise DataError(block.source, reason, line=number)

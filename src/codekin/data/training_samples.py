@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -17,7 +17,7 @@ from codekin.data.caching import DEFAULT_MEMORY, cached_data
 from codekin.data.datasets import Data, DataError, SparseData, TextData
 from codekin.data.model_input import ModelInput
 from codekin.data.options import ReadOptions, label_kind
-from codekin.data.reading import format_of, read_data
+from codekin.data.reading import TEXTS, read_data
 from codekin.data.row_features import Features
 from codekin.data.tables import understood
 from codekin.progress import report, reported, reporter
@@ -30,27 +30,19 @@ USUAL_COMPRESSION = 4
 """By how much gzip compresses a file of numbers, roughly."""
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingSamples:
-    """What was read to learn from; and held-out samples with their labels, or the share of texts to hold back."""
+class TrainingSamples(NamedTuple):
+    """What was read to learn from, and what is held out of it.
+
+    - ``given``: the features, or the texts as they were read; ``sample_weight``: their weights.
+    - ``held_out``: samples with their labels, or the share of texts to hold back.
+    - ``n_bytes``: the memory that features take or, on disk, may take; those of held-out samples, too.
+    """
 
     data: Data
-    held_out: tuple[Any, Any] | float | None = None
-
-    @property
-    def given(self) -> Any:
-        """The features, or the texts as they were read."""
-        return self.data.X if isinstance(self.data, SparseData) else self.data
-
-    @property
-    def n_bytes(self) -> int:
-        """The memory that the features take or, on disk, may take; those of held-out samples, too."""
-        given = (self.given, self.held_out[0] if isinstance(self.held_out, tuple) else None)
-        return sum(_bytes_of(X) for X in given if X is not None and not isinstance(X, TextData))
-
-    @property
-    def sample_weight(self) -> Any:
-        return self.data.sample_weight if isinstance(self.data, SparseData) else None
+    given: Any
+    sample_weight: Any
+    held_out: tuple[Any, Any] | float | None
+    n_bytes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,24 +65,30 @@ class SampleReader:
         data = self._training_samples(source, max_memory, cache)
         if isinstance(data, SparseData) and data.X.nnz == 0:
             raise DataError(source, f"none of its {data.n_samples:,} samples has any feature to learn from.")
+        held_out: Any = validation
         if isinstance(validation, str):
-            return TrainingSamples(data, self._validation_samples(validation, data))
-        if validation is None or isinstance(data, TextData):
-            return TrainingSamples(data, validation)
-        X: Any = data.X
-        if isinstance(X, StoredRows):
-            raise ValueError(
-                f"--validation {validation:.0%} needs samples in memory. Those of {source} are on disk; give a file."
-            )
-        kept, held = held_back(data.encoded_labels.class_index, validation, np.random.RandomState(seed))
-        weights = None if data.sample_weight is None else data.sample_weight[kept]
-        own = replace(data, X=data.X[kept], class_index=data.encoded_labels.class_index[kept], sample_weight=weights)
-        return TrainingSamples(own, (data.X[held], data.labels[held]))
+            held_out = self._validation_samples(validation, data)
+        elif validation is not None and isinstance(data, SparseData):
+            X: Any = data.X
+            if isinstance(X, StoredRows):
+                needs = f"--validation {validation:.0%} needs samples in memory."
+                raise ValueError(f"{needs} Those of {source} are on disk; give a file.")
+            kept, held = held_back(data.encoded_labels.class_index, validation, np.random.RandomState(seed))
+            held_out = data.X[held], data.labels[held]
+            weights = None if data.sample_weight is None else data.sample_weight[kept]
+            class_index = data.encoded_labels.class_index[kept]
+            data = replace(data, X=data.X[kept], class_index=class_index, sample_weight=weights)
+        given, weights = (data.X, data.sample_weight) if isinstance(data, SparseData) else (data, None)
+        every: list[Any] = [given, held_out[0]] if isinstance(held_out, tuple) else [given]
+        n_bytes = sum(_bytes_of(X) for X in every if not isinstance(X, TextData))
+        return TrainingSamples(data, given, weights, held_out, n_bytes)
 
     def _training_samples(self, source: str, max_memory: int | None, cache: Path | None) -> Data:
-        limit = DEFAULT_MEMORY if max_memory is None else max_memory // 2
-        if cache is not None or (max_memory is not None and source != "-" and _text_bytes(Path(source)) > limit):
-            return self._on_disk(Path(source), cache, limit)
+        path, limit = Path(source), DEFAULT_MEMORY if max_memory is None else max_memory // 2
+        # About the uncompressed size of a file, more than its samples take in memory.
+        n_bytes = path.stat().st_size * (USUAL_COMPRESSION if path.suffix == ".gz" else 1) if path.is_file() else 0
+        if cache is not None or (max_memory is not None and source != "-" and n_bytes > limit):
+            return self._on_disk(path, cache, limit)
         progress = reporter(f"reading {source}")
         data = read_data(source, self.format, n_features=self.n_features, options=self.options, progress=progress)
         if isinstance(data, TextData) and self.shows_rows:
@@ -123,7 +121,7 @@ class SampleReader:
         progress = reporter(f"reading {source}")
         X: Any
         if isinstance(training, TextData):
-            how = format_of(source, how).replace("auto", "tsv")
+            how = TEXTS if how == "auto" else how
             X = data = read_data(source, how, options=replace(options, trained_on=training.table), progress=progress)
             if not isinstance(data, TextData):
                 raise DataError(source, "the samples to learn from are texts, but there are features in this file.")
@@ -192,16 +190,9 @@ def _bytes_of(X: csr_array | StoredRows) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
 
-def _text_bytes(source: Path) -> int:
-    """The approximate uncompressed size of a file, more than its samples take in memory; 0 if it does not exist."""
-    if not source.is_file():
-        return 0
-    return source.stat().st_size * (USUAL_COMPRESSION if source.suffix == ".gz" else 1)
-
-
 def _doubts(data: TextData) -> Iterator[str]:
     """Yields what suggests that the columns of a file are not a label and a text."""
-    if _n_classes(data) == data.n_samples:
+    if _n_classes(data) == len(data.texts):
         where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
         yield f"no two lines have the same label. The label is {where}."
     if data.table is None and all("\t" in text for text in data.texts):

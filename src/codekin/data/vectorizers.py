@@ -37,7 +37,7 @@ from codekin.data.recipes import (
     is_count,
     is_number,
 )
-from codekin.data.vocabulary import CodedWords, coded_weights, terms_and_weights
+from codekin.data.vocabulary import CodedWords, coded_terms, coded_weights, terms_and_weights
 from codekin.kernels.text import text_rows, text_terms, vocabulary_table
 from codekin.progress import reported
 
@@ -301,9 +301,7 @@ class FittedVectorizer:
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The state of this object: settings for JSON, and arrays."""
-        arrays: dict[str, NDArray[Any]] = {}
-        if self.idf is not None:
-            arrays = {**CodedWords(self.terms).arrays(), **coded_weights(self.idf)}
+        arrays = {} if self.idf is None else coded_terms(self.terms, self.idf)
         blocks = [{**asdict(block), "ngrams": list(block.ngrams)} for block in self.blocks]
         settings = {"version": self.version, "features": self.features, "n_columns": self.n_columns}
         settings |= {"max_features": self.max_features, **({"tried": dict(self.tried)} if self.tried else {})}

@@ -81,6 +81,11 @@ def decoded_words(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     return tuple(words)
 
 
+def coded_terms(terms: Sequence[str], weights: FloatArray) -> Arrays:
+    """The arrays of a vocabulary, which :func:`terms_and_weights` reads."""
+    return {**CodedWords(terms).arrays(), **coded_weights(weights)}
+
+
 def coded_weights(weights: FloatArray) -> Arrays:
     """The distinct weights, and the index of each word's weight."""
     values, numbers = np.unique(weights, return_inverse=True)

@@ -23,8 +23,7 @@ from codekin.estimators.base import CodedClassifier
 from codekin.estimators.text_predictions import with_features
 from codekin.learners.independent import EstimatorBits
 from codekin.model import Model
-from codekin.storage import ModelFolderError, SavedModel, load_saved
-from codekin.storage.folder import Trust
+from codekin.storage import ModelFolderError, SavedModel, Trust, load_saved
 
 __all__ = ["Predictor"]
 
@@ -111,9 +110,9 @@ class Predictor:
         -------
         Predictor
         """
-        saved = load_coded(folder, trusted=trusted, has_estimator=False)
+        saved = load_coded(folder, trusted=trusted)
         parts: Any = saved.parts  # never None here
-        return cls.__new__(cls)._take(saved.model, parts.labels, parts.n_features, saved.model_input.vectorizer)
+        return cls.__new__(cls)._take(saved.coded, parts.labels, parts.n_features, saved.model_input.vectorizer)
 
     @property
     def labels(self) -> list[Any]:
@@ -179,14 +178,6 @@ class Predictor:
         classes, probabilities = self._model.top_k_proba(self._as_row(x).matrix(), k)
         return [self._labels[c] for c in classes[0].tolist()], probabilities[0].tolist()
 
-    @property
-    def _needs(self) -> str:
-        """What samples are."""
-        if isinstance(self._vectorizer, FittedRows):
-            columns = self._vectorizer.columns
-            return f"needs an object with {', '.join((*columns.text, *columns.numbers, *columns.categories))}"
-        return "has no vectorizer, so it needs features" if self._vectorizer is None else "needs a text"
-
     def _as_row(self, x: Any) -> Row:
         return x if isinstance(x, Row) else self.row(x)
 
@@ -206,8 +197,12 @@ class Predictor:
         if isinstance(x, str | Mapping):
             takes_rows = isinstance(self._vectorizer, FittedRows)
             if self._vectorizer is None or takes_rows is isinstance(x, str):
-                got = "a text" if isinstance(x, str) else "an object"
-                raise ValueError(f"This predictor {self._needs}. Got {got}.")
+                needs = "has no vectorizer, so it needs features" if self._vectorizer is None else "needs a text"
+                if isinstance(self._vectorizer, FittedRows):
+                    columns = self._vectorizer.columns
+                    names = (*columns.text, *columns.numbers, *columns.categories)
+                    needs = f"needs an object with {', '.join(names)}"
+                raise ValueError(f"This predictor {needs}. Got {'a text' if isinstance(x, str) else 'an object'}.")
             indices, values = self._vectorizer.row(x)  # type: ignore[arg-type]  # each takes its own
         elif sparse.issparse(x):
             given = x if getattr(x, "format", "") == "csr" else sparse.csr_array(x)  # type: ignore[call-overload]
@@ -238,15 +233,7 @@ class Predictor:
 
 
 class BatchPredictor:
-    """The answers of a classifier to samples that are checked one by one; a sample alone takes the way of Predictor.
-
-    Parameters
-    ----------
-    classifier : ECOCClassifier or ExtremeClassifier
-        Fitted.
-    vectorizer : FittedVectorizer or FittedRows, optional
-        Converts texts or rows to features, for a classifier of texts.
-    """
+    """The answers of a classifier to samples that are checked one by one; a sample alone takes the way of Predictor."""
 
     def __init__(self, classifier: Any, *, vectorizer: Features | None = None) -> None:
         self.classifier = classifier
@@ -310,15 +297,18 @@ def _stacked(rows: list[Row], is_dense: bool) -> Any:
     return sparse.csr_array((values, indices, indptr), shape=(len(rows), rows[0].n_features))
 
 
-def best_labels(classifier: Any, X: Any, k: int, has_probabilities: bool) -> Best:
-    """The k best labels of each sample, or all if there are fewer, best first; and their probabilities, if wanted."""
-    k = min(k, len(classifier.classes_))
+def best_labels(model: Any, X: Any, k: int, has_probabilities: bool, labels: Any = None) -> Best:
+    """The k best labels of each sample, best first; and their probabilities, if wanted.
+
+    ``labels`` are those of a Model's classes; an estimator has its own.
+    """
     if has_probabilities:
-        labels, probabilities = classifier.top_k_proba(X, k)
-        return labels.tolist(), probabilities.tolist()
-    # Decoding only the best class is faster.
-    labels = classifier.predict(X)[:, None] if k == 1 else classifier.top_k(X, k)[0]
-    return labels.tolist(), None
+        best, probabilities = model.top_k_proba(X, k)
+    else:
+        # Decoding only the best class is faster.
+        best, probabilities = model.predict(X)[:, None] if k == 1 else model.top_k(X, k)[0], None
+    named = best if labels is None else labels[best]
+    return named.tolist(), None if probabilities is None else probabilities.tolist()
 
 
 def json_objects(
@@ -346,9 +336,9 @@ def json_objects(
         yield answer if known_words is None else {**answer, "known_words": known_words[i]}
 
 
-def load_coded(folder: str | os.PathLike[str], *, trusted: Trust = False, has_estimator: bool = True) -> SavedModel:
+def load_coded(folder: str | os.PathLike[str], *, trusted: Trust = False) -> SavedModel:
     """What is in a model folder, if it is a classifier that can predict one sample at a time."""
-    saved = load_saved(folder, trusted=trusted, has_estimator=has_estimator)
+    saved = load_saved(folder, trusted=trusted)
     if saved.parts is None:
         raise ModelFolderError(f"{folder} holds a code without labels; save the classifier around it instead.")
     if saved.parts.subclasses is not None:

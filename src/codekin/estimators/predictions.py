@@ -14,8 +14,7 @@ from codekin.code import FloatArray, IntArray, Margins
 from codekin.code.types import EncodedLabels
 from codekin.decoding.decoder import check_k
 from codekin.estimators.inputs import label_array
-from codekin.explaining import Explanation
-from codekin.explaining.contributions import contributions_to
+from codekin.explaining import Explanation, contributions_to
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration, likely_classes
 

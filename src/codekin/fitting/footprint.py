@@ -38,9 +38,8 @@ from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import LARGEST_GAP
 from codekin.model.reranking import NUMBERS_OF_INDEX
 from codekin.samples import Samples
-from codekin.states import SavedClassifier, State
+from codekin.states import SavedClassifier, State, tree_arrays
 from codekin.states.bits import describe_bits
-from codekin.states.classifier import tree_arrays
 
 WORKING_BYTES = 16 * 2**20
 """For margins, lists and probabilities of some samples at a time, and small copies of samples. Not counted."""

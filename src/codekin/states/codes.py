@@ -26,8 +26,11 @@ from codekin.states.bits import describe_bits, restore_bits
 from codekin.states.values import Json, check, checked, typed
 
 
-def describe_model(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
-    """A model as JSON; arrays and learners are added to the given ones."""
+def describe_model(model: Model, arrays: Arrays, learners: list[Any], *, is_alone: bool) -> Json:
+    """A model as JSON; arrays and learners are added to the given ones.
+
+    A model ``is_alone`` if there is no classifier around it, which knows how it makes probabilities.
+    """
     description: Json = {
         "n_classes": model.n_classes,
         "n_bits": model.n_bits,
@@ -37,14 +40,10 @@ def describe_model(model: Model, arrays: Arrays, learners: list[Any]) -> Json:
         arrays["class_frequencies"] = model.prior.sizes
     if model.ranking is not None:
         description["ranking"] = _describe_ranking(model, arrays, learners)
-    return description
-
-
-def describe_probabilities(model: Model) -> Json:
-    """How a model without a classifier around it makes probabilities, if not in the usual way."""
     own: Any = model.probability_decoder
-    description: Json = {} if model.temperature == 1 else {"temperature": model.temperature}
-    if own is not None:
+    if is_alone and model.temperature != 1:
+        description["temperature"] = model.temperature
+    if is_alone and own is not None:
         description |= {"probability_loss": own.loss.name, "is_weighted": own.is_weighted}
     return description
 

@@ -9,21 +9,46 @@ A folder is written under a temporary name and renamed when it is complete. ``do
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any
 
-from codekin._system.files import bytes_in, check_folder, visible
+from codekin._system.arrays import read_arrays, write_arrays
+from codekin._system.files import (
+    bytes_in,
+    check_folder,
+    followed,
+    json_checksum,
+    make_folder,
+    sha256,
+    visible,
+    whole_file,
+    whole_folder,
+)
+from codekin._version import __version__
 from codekin.data.model_input import ModelInput
 from codekin.model import Model
-from codekin.states import DESCRIPTION, ModelFolderError, SavedClassifier, State
+from codekin.states import (
+    ARRAYS,
+    DESCRIPTION,
+    FORMAT,
+    FORMAT_VERSION,
+    LEARNER_FILE,
+    ModelFolderError,
+    SavedClassifier,
+    State,
+    as_json,
+)
+from codekin.states.values import Json
 from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
-from codekin.storage.folder import MODEL_FILES, Trust, read_folder, write_folder
 
 __all__ = [
     "ModelFolderError",
@@ -36,6 +61,9 @@ __all__ = [
     "save_model",
     "stored_bytes",
 ]
+
+Trust = bool | Sequence[str]
+"""True for everything that a file of learners holds, or the full names of types that skops does not trust by itself."""
 
 
 def save_model(
@@ -78,7 +106,19 @@ def save_model(
         names = ", ".join(sorted({type(learner).__name__ for learner in state.learners}))
         sentence = f"Learners of type {names} are stored by skops, so loading this model will need trusted=True."
         warnings.warn(sentence, stacklevel=2)
-    write_folder(target, state)
+    make_folder(followed(target).parent)
+    with whole_folder(target) as unfinished:
+        write_arrays(unfinished / ARRAYS, state.arrays)
+        if state.learners:
+            from skops.io import dump
+
+            dump(state.learners, unfinished / LEARNER_FILE)
+        files = [path for path in (unfinished / ARRAYS, unfinished / LEARNER_FILE) if path.exists()]
+        facts = {path.name: {"bytes": path.stat().st_size, "sha256": sha256(path)} for path in files}
+        description = {**state.description, "files": facts}
+        description["sha256"] = json_checksum(description)
+        with whole_file(unfinished / DESCRIPTION) as stream:
+            stream.write(as_json(description))
     return target
 
 
@@ -125,19 +165,15 @@ def _stored_parts(model: Any) -> tuple[Model, SavedClassifier | None]:
 
 
 def check_target(folder: str | os.PathLike[str]) -> Path:
-    """The folder as a path, if a model may be saved there; called before training.
-
-    Raises
-    ------
-    FileExistsError
-        If something else is there already.
-    OSError
-        If nothing can be written there.
-    """
+    """The folder as a path, if a model may be saved there, and an error otherwise; called before training."""
     target = Path(folder)
     if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not visible(target))):
         raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
-    others = [] if not target.exists() else [path for path in visible(target) if path.name not in MODEL_FILES]
+    others = (
+        []
+        if not target.exists()
+        else [path for path in visible(target) if path.name not in (DESCRIPTION, ARRAYS, LEARNER_FILE)]
+    )
     if others:
         more = "" if len(others) == 1 else f" and {len(others) - 1} more"
         raise FileExistsError(
@@ -188,12 +224,27 @@ def load_input(folder: str | os.PathLike[str], *, trusted: Trust = False) -> Mod
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """The content of a model folder; ``parts`` are those of the classifier, None for a code without labels."""
+    """The content of a model folder.
+
+    ``coded`` is the Model that predicts; ``parts`` are those of the classifier, None for a code without labels.
+    """
 
     folder: Path
-    model: Any
+    coded: Model
     model_input: ModelInput
     parts: SavedClassifier | None
+
+    @cached_property
+    def model(self) -> Any:
+        """What was saved: the estimator, or the Model."""
+        from codekin.estimators import SubclassClassifier
+
+        if self.parts is None:
+            return self.coded
+        with _explained(self.folder):
+            classifier = _kind(self.parts)._from_stored(self.coded, self.parts)
+            parts = self.parts.subclasses
+            return classifier if parts is None else SubclassClassifier._from_stored(classifier, parts)
 
     @property
     def n_bytes(self) -> int:
@@ -201,19 +252,22 @@ class SavedModel:
         return bytes_in(self.folder)
 
 
-def load_saved(folder: str | os.PathLike[str], *, trusted: Trust = False, has_estimator: bool = True) -> SavedModel:
-    """Read all of a model folder once; without the estimator, ``model`` is the Model that it would predict with."""
+def load_saved(folder: str | os.PathLike[str], *, trusted: Trust = False) -> SavedModel:
+    """Read all of a model folder once."""
     source = Path(folder)
     while True:
         before = _identity(source)
         try:
-            saved = _loaded(source, trusted, has_estimator)
+            state = _read(source, trusted)
+            with _explained(source):
+                model, parts, model_input = state.restored()
+                coded = model if parts is None else _kind(parts)._stored_model(model, parts)
         except (ModelFolderError, FileNotFoundError):
             if _identity(source) == before:
                 raise
         else:
             if _identity(source) == before:
-                return saved
+                return SavedModel(source, coded, model_input, parts)
         # Another process has saved a model here in the meantime, so that half of each was read.
 
 
@@ -226,25 +280,14 @@ def _identity(source: Path) -> object:
     return facts.st_dev, facts.st_ino, facts.st_mtime_ns
 
 
-def _loaded(source: Path, trusted: Trust, has_estimator: bool) -> SavedModel:
-    state = read_folder(source, trusted)
-    with _explained(source):
-        model, parts, model_input = state.restored()
-        loaded = model if parts is None else _classifier(model, parts, has_estimator)
-    return SavedModel(source, loaded, model_input, parts)
+def _kind(parts: SavedClassifier) -> Any:
+    """The class of a saved classifier."""
+    from codekin.estimators import ECOCClassifier, ExtremeClassifier, TrellisClassifier
 
-
-def _classifier(model: Model, parts: SavedClassifier, has_estimator: bool) -> Any:
-    """The estimator of a model, or only the model that it predicts with."""
-    from codekin.estimators import ECOCClassifier, ExtremeClassifier, SubclassClassifier, TrellisClassifier
-
-    kinds: dict[str, Any] = {each.__name__: each for each in (ECOCClassifier, ExtremeClassifier, TrellisClassifier)}
+    kinds = {each.__name__: each for each in (ECOCClassifier, ExtremeClassifier, TrellisClassifier)}
     if parts.kind not in kinds:
         raise KeyError(f"a classifier of kind {shortened(parts.kind)}")
-    if not has_estimator:
-        return kinds[parts.kind]._stored_model(model, parts)
-    classifier = kinds[parts.kind]._from_stored(model, parts)
-    return classifier if parts.subclasses is None else SubclassClassifier._from_stored(classifier, parts.subclasses)
+    return kinds[parts.kind]
 
 
 @contextmanager
@@ -258,3 +301,72 @@ def _explained(source: Path) -> Iterator[None]:
     except ValueError as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise ModelFolderError(f"{source}: the parts of the model do not fit together: {reason}.") from error
+
+
+def _read(folder: Path, trusted: Trust) -> State:
+    """The state in a model folder, in the format in which it was written; checksums are compared."""
+    description = _description(folder)
+    try:
+        arrays = read_arrays(folder / ARRAYS)
+    except ValueError as error:
+        raise ModelFolderError(str(error)) from error
+    file = description["files"].get(LEARNER_FILE)
+    learners = [] if file is None else read_learners(folder / LEARNER_FILE, file["sha256"], trusted)
+    return State(description, arrays, learners)
+
+
+def _description(folder: Path) -> Json:
+    """The content of ``model.json``, checked against its own checksum and those of the other files."""
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise ModelFolderError(f"{folder} is not a model folder: it has no {DESCRIPTION}.")
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+        checksum = json_checksum(description) if isinstance(description, dict) else None
+    except (ValueError, RecursionError) as error:
+        raise ModelFolderError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise ModelFolderError(f"{path} does not describe a model: its 'format' must be {FORMAT!r}.")
+    version = description.get("format_version")
+    if version not in range(1, FORMAT_VERSION + 1):
+        raise ModelFolderError(
+            f"{path} has format version {version}; codekin {__version__} reads versions 1 to {FORMAT_VERSION}."
+        )
+    if description.get("sha256") != checksum:
+        raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
+    files = description.get("files")
+    if not isinstance(files, dict) or ARRAYS not in files or not set(files) <= {ARRAYS, LEARNER_FILE}:
+        raise ModelFolderError(f"{path}: 'files' must list {ARRAYS}, and nothing but that and {LEARNER_FILE}.")
+    for name, facts in files.items():
+        file = folder / name
+        if not file.is_file():
+            raise ModelFolderError(f"{file} is missing.")
+        if not isinstance(facts, dict) or file.stat().st_size != facts.get("bytes"):
+            raise ModelFolderError(f"{file} has {file.stat().st_size} bytes, which is not what {DESCRIPTION} says.")
+        if sha256(file) != facts.get("sha256"):
+            raise ModelFolderError(f"{file} was changed after it was written: its checksum does not match.")
+    return description
+
+
+def read_learners(path: Path, checksum: str, trusted: Trust) -> list[Any]:
+    """The learners of a skops file, which can run anything, so that users must trust it."""
+    if isinstance(trusted, str):
+        raise TypeError(f"'trusted' must be True or a list of names. Got {trusted!r} instead.")
+    if not trusted:
+        raise ModelFolderError(
+            f"{path} holds learners stored by skops, which can run anything. If you know where it comes from, load it "
+            "with trusted=True, on the command line with --trust."
+        )
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise ModelFolderError(f"{path} was changed after it was written: its checksum does not match.")
+    from skops.io import get_untrusted_types, loads
+
+    try:
+        learners = loads(content, trusted=get_untrusted_types(data=content) if trusted is True else list(trusted))
+    except Exception as error:  # skops raises what zipfile, json and the constructors raise
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ModelFolderError(f"{path} cannot be read by skops: {type(error).__name__}: {reason}.") from error
+    if not isinstance(learners, list):
+        raise ModelFolderError(f"{path} must hold a list of learners. It holds a {type(learners).__name__}.")
+    return learners

@@ -114,6 +114,7 @@ def save_assignment(
         "is_designed": codebook.is_designed,
     }
     of_codebook.update(CODEBOOKS[codebook.kind].described(codebook))
+    numbers = {"score": result.score, "z": result.z}
     description = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -121,8 +122,7 @@ def save_assignment(
         "method": result.method,
         "sense": result.sense,
         "seed": result.seed,
-        "score": _finite(result.score),
-        "z": _finite(result.z),
+        **{name: float(number) if np.isfinite(number) else None for name, number in numbers.items()},
         "codeword_of_class": dict(zip(names, result.codeword_of_class.tolist(), strict=True)),
     }
     with output_stream(path) as stream:
@@ -155,7 +155,8 @@ def load_assignment(path: str | os.PathLike[str]) -> SavedAssignment:
         Code(codebook, assignment)  # checks that they fit together
         facts = {name: description[name] for name in ("method", "sense", "seed", "score", "z")}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path} does not hold an assignment: {_reason(error)}") from error
+        reason = f"{error} is missing or misplaced" if isinstance(error, KeyError) else str(error).rstrip(".")
+        raise ValueError(f"{path} does not hold an assignment: {reason}.") from error
     return SavedAssignment(codebook, tuple(codeword_of_class), assignment, facts)
 
 
@@ -213,11 +214,3 @@ def _unzipped(content: bytes) -> bytes:
     if len(text) > limit:
         raise ValueError(f"unzipped it is more than {UNZIPPED_PER_BYTE} times as long")
     return text
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _reason(error: Exception) -> str:
-    return f"{error} is missing or misplaced." if isinstance(error, KeyError) else f"{str(error).rstrip('.')}."

@@ -18,7 +18,7 @@ from codekin.classes.learnability import learnability_distances
 from codekin.code import Code, FloatArray, IntArray, entry_for
 from codekin.deploy.explore.class_similarity import ClassSimilarity, as_numbers, class_similarity, tree_arrays
 from codekin.deploy.export.contents import Arrays
-from codekin.explaining.contributions import explainers_of
+from codekin.explaining import explainers_of
 from codekin.fitting.report import measured
 from codekin.model import Model
 from codekin.samples import Samples, rows_at
@@ -63,12 +63,15 @@ def described(
         "min_distance": float(model.codebook.min_distance) if model.n_classes <= 2_000 else None,
         "labels": labels,
         "similarity": kin.source,
-        "ranking": _ranking(model),
+        "ranking": None,
         "is_learned": bool(model.decoder.is_learned),
         "bit_losses": None,
         "samples": None,
         "is_linear": _is_linear(model),
     }
+    if model.ranking is not None:
+        n_candidates = min(int(model.ranking.n_candidates), model.n_classes)
+        description["ranking"] = {"n_candidates": n_candidates, "n_codes": len(model.codes)}
     description["code"] = writer.describe(model.code, kin.order, arrays)
     if model.n_classes <= MOST_TO_TYPE:
         arrays["order"] = as_narrow(kin.order)
@@ -81,13 +84,6 @@ def described(
     if model.n_classes <= MOST_TO_MOVE:
         description["moving"] = _moving(classifier, kin, samples)
     return description, arrays
-
-
-def _ranking(model: Any) -> Json | None:
-    ranking = model.ranking
-    if ranking is None:
-        return None
-    return {"n_candidates": min(int(ranking.n_candidates), model.n_classes), "n_codes": len(model.codes)}
 
 
 @dataclass(frozen=True)
@@ -340,17 +336,12 @@ def _explained(classifier: Any, X: Any, classes: IntArray, names: Any) -> list[d
         one = classifier.explain(X, classifier.classes_[np.maximum(classes, 0)])
     except ValueError:
         return None
+    unnamed = replace(one, feature_names=None)
     return [
         {
-            "features": [[names(row, int(feature)), value] for feature, value in _numbered(one, row)],
+            "features": [[names(row, int(feature)), value] for feature, value in unnamed.top(row, N_FEATURES)],
             "rest": [list(term) for term in one.rest(row, N_FEATURES)],
             "score": float(one.scores[row]),
         }
         for row in range(len(one))
     ]
-
-
-def _numbered(one: Any, row: int) -> list[tuple[int, float]]:
-    """The largest contributions with the numbers of their features."""
-    unnamed = replace(one, feature_names=None)
-    return [(int(feature), value) for feature, value in unnamed.top(row, N_FEATURES)]

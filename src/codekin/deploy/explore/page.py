@@ -23,7 +23,7 @@ from codekin.deploy.explore.content import MOST_TO_TYPE, N_BEST, WRITERS, descri
 from codekin.deploy.export.contents import packed
 from codekin.deploy.export.page import ROWS, described_model
 from codekin.deploy.export.page import SCRIPTS as ENGINE
-from codekin.explaining.contributions import quadrature
+from codekin.explaining import quadrature
 from codekin.pages.html import asset, filled
 from codekin.samples import Samples
 

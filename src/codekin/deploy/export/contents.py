@@ -30,12 +30,6 @@ def exported_model(classifier: Any) -> Model:
         )
     classifier._check_is_fitted()
     model: Model = classifier.model_
-    check_exported(model)
-    return model
-
-
-def check_exported(model: Model) -> None:
-    """Raise if a model has what no exported one can do: candidates of an index, or a loss without a name."""
     if model.ranking is not None and model.ranking.n_indexed:
         raise ValueError(
             "Exported models rescore the candidates of a code. Got one with candidates of an index; "
@@ -44,6 +38,7 @@ def check_exported(model: Model) -> None:
     loss = model.decoder.loss
     if LOSSES.get(loss.name) is not loss:
         raise ValueError(f"A loss given as a function cannot be exported. Got {loss.name}.")
+    return model
 
 
 def check_n_labels(model: Model, k: int) -> None:

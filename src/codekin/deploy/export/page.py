@@ -20,7 +20,7 @@ from codekin.deploy.export.contents import Arrays, check_n_labels, exported_mode
 from codekin.estimators.text_predictions import with_features
 from codekin.learners.compact import CompactSparseLinearBits
 from codekin.learners.linear import linear_rows
-from codekin.learners.tree_bits import TreeBits, sizes_of_steps
+from codekin.learners.tree_bits import sizes_of_steps
 from codekin.pages.html import asset, filled
 
 PAGE = "index.html"
@@ -204,18 +204,14 @@ def _write_trees(model: Any, classes: NDArray[Any], description: dict[str, Any],
             "n_children": as_narrow(np.diff(tree.first_bits)),
             "below": tree.children[tree.first_bits[:-1]].astype(np.int32),
             "bias": bits.bias,
-            **_weights_of_tree(bits),
+            **{name: getattr(bits, name) for name in ("counts", "nodes", "lengths", "children")},
+            "weights": bits.values if bits.scale is None else bits.weights,
         }
+        if bits.scale is not None:
+            own["sizes"] = sizes_of_steps(bits.scale)
         if t > 0:
             own["classes"] = as_narrow(number_of_class[member.code.assignment.class_of_codeword(tree.n_paths)])
         arrays |= {f"tree{t}_{name}": array for name, array in own.items()}
-
-
-def _weights_of_tree(bits: TreeBits) -> Arrays:
-    own = {name: getattr(bits, name) for name in ("counts", "nodes", "lengths", "children")}
-    if bits.scale is None:
-        return {**own, "weights": bits.values}
-    return {**own, "weights": bits.weights, "sizes": sizes_of_steps(bits.scale)}
 
 
 Writer = Callable[[Any, NDArray[Any], dict[str, Any], Arrays], None]

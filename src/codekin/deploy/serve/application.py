@@ -18,7 +18,7 @@ from typing import Any
 
 from codekin._system.messages import not_installed
 from codekin._version import __version__
-from codekin.deploy.predictor import BatchPredictor, json_objects, load_coded
+from codekin.deploy.predictor import BatchPredictor, Best, json_objects, load_coded
 from codekin.deploy.serve.requests import (
     Answer,
     Batcher,
@@ -29,7 +29,7 @@ from codekin.deploy.serve.requests import (
     sample,
     shown,
 )
-from codekin.storage.folder import Trust
+from codekin.storage import Trust
 
 try:
     from starlette.applications import Starlette
@@ -187,14 +187,18 @@ class Application:
                 continue
             answers.append((len(rows), len(rows) + len(own)))
             rows += own
+        k, has_probabilities = requests[0].kind
+        best: Best = [], None
         try:
-            labels, probabilities = self._best(rows, requests[0])
+            if rows:
+                best = self.predictor.best(rows, k, has_probabilities=has_probabilities)
             known_words = self.predictor.known_words(rows)
         except Exception:
             if len(requests) == 1:
                 raise
             # A learner of another library may dislike one of them.
             return [self._alone(asked) for asked in requests]
+        labels, probabilities = best
         for i, answer in enumerate(answers):
             if not isinstance(answer, Exception):
                 own_rows = slice(*answer)
@@ -216,10 +220,6 @@ class Application:
             return self.predictor.row(checked)
         except ValueError as error:
             raise RequestError(400, f"samples[{place}]: {' '.join(str(error).split())}") from None
-
-    def _best(self, rows: list[Any], asked: PredictRequest) -> Any:
-        k, has_probabilities = asked.kind
-        return self.predictor.best(rows, k, has_probabilities=has_probabilities) if rows else ([], None)
 
     async def _model(self, _: Request) -> Response:
         facts = {

@@ -1,4 +1,4 @@
-"""What each feature contributes to the score of a class.
+"""Explanations of predictions: what each feature contributes to the score of a class.
 
 Where a margin is linear in the features, so are its contributions, up to the slope of the decoder. On a tree of classes
 the score of a class is the logarithm of its probability. In every node on the path to the leaf it is
@@ -24,6 +24,8 @@ from codekin.learners.linear import linear_rows
 from codekin.model import FittedCode, Model
 from codekin.model.model import NUMBERS_AT_ONCE
 from codekin.samples import rows_at
+
+__all__ = ["Explanation"]
 
 LEAST_SHOWN = 1e-6
 """Smaller terms, such as rounding, are not printed."""
@@ -214,6 +216,7 @@ def _of_tree(member: Any) -> Explainer:
     weights, offsets = member.bits.to_csr(), member.bits.bias.astype(np.float64)
     tree = member.code.codebook.tree
     node_of_bit = np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_bits))
+    places, shares_of_places = quadrature()
 
     def explained(rows: sparse.csr_array, class_index: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         shares, bias = np.zeros(len(rows.data)), np.zeros(rows.shape[0])
@@ -226,7 +229,8 @@ def _of_tree(member: Any) -> Explainer:
                 children = slice(tree.first_bits[node], tree.first_bits[node + 1])
                 of_children = of_features[:, children].toarray().astype(np.float64)
                 begins, child = offsets[children], bit - children.start
-                slopes = -_mean_probabilities(begins, values @ of_children)
+                # The mean softmax on the way from the margins without features to those with all of them.
+                slopes = -(shares_of_places @ softmax(begins + places[:, None] * (values @ of_children), axis=1))
                 slopes[child] += 1
                 shares[entries] += values * (of_children @ slopes)
                 bias[row] += begins[child] - logsumexp(begins)
@@ -243,12 +247,6 @@ EXPLAINERS: dict[str, Callable[[FittedCode], Explainer] | str] = {
     "tree": _of_tree,
 }
 """Maps the kind of a codebook to what explains its codes."""
-
-
-def _mean_probabilities(begins: FloatArray, moved: FloatArray) -> FloatArray:
-    """The mean softmax on the way from some margins to others."""
-    places, weights = quadrature()
-    return np.asarray(weights @ softmax(begins + places[:, None] * moved, axis=1))
 
 
 def quadrature() -> tuple[FloatArray, FloatArray]:
