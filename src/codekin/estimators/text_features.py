@@ -16,7 +16,7 @@ from codekin.data.row_features import Features
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.extreme import ExtremeClassifier
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
-from codekin.progress import stage
+from codekin.progress import report, subscribe
 from codekin.samples import Samples
 
 TRIED = ("words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams")
@@ -81,7 +81,8 @@ def chosen_features(
         tried = (*TRIED, "characters")
     found: dict[str, float] = {}
     for name in tried:
-        with stage(f"trying features: {name}"):
+        report(f"trying features: {name}")
+        with subscribe(lambda heard: None):  # the stages of a small fit are over in a moment
             found[name] = accuracy(name)
     best = next(name for name in tried if found[name] >= max(found.values()) - WORTH)
     return replace(vectorizer, features=best), found
