@@ -35,14 +35,9 @@ class _Tally:
 class Budget:
     """The limits of one search, and a clock that starts with it.
 
-    - ``method``: the name of the solver, for progress.
-    - ``time_limit``: seconds; None for no limit: the search then depends only on its seed.
-    - ``n_restarts``: the number of starts.
-    - ``progress``: called with a :class:`SearchProgress` from time to time.
-    - ``n_threads``: how many starts run at once, by default one per processor. Results do not depend on it unless there
-      is a time limit.
-    - ``score_of_objective``: what to report for an objective.
-    - ``n_expected``: how many evaluations a start will make, if known.
+    Without a ``time_limit`` (seconds) a search depends only on its seed. ``n_threads`` starts run at once, by default
+    one per processor. ``progress`` gets the ``score_of_objective``; ``n_expected`` evaluations are made by a start, if
+    known.
     """
 
     method: str
@@ -119,9 +114,8 @@ class Budget:
     ) -> list[Found]:
         """Run ``start(index, seed, deadline)`` for every restart, several at a time; returns their results in order.
 
-        Threads, or joblib's workers if there are any, share the starts. A time limit is divided evenly among them; if
-        no time is left, later starts are skipped, but never the first. ``start`` should release the interpreter's lock
-        most of the time. ``until`` is the time to stop, by default the budget's own deadline.
+        Threads, or joblib's workers if there are any, share the starts, and the time until the deadline evenly; if no
+        time is left, later starts are skipped, but never the first.
         """
         deadline = self.deadline if until is None else until
         seeds = derived_seeds(seed, self.n_restarts)
@@ -190,11 +184,7 @@ class CoolingStep(NamedTuple):
 def cooling_steps(
     first: float, ratio: float, *, n_at_once: int, n_proposals: int | None, deadline: float
 ) -> Iterator[CoolingStep]:
-    """Steps from the temperature ``first`` to ``ratio`` times it, for a number of proposals or until a deadline.
-
-    If a number of proposals is given, the steps depend only on that unless the deadline ends them; otherwise the
-    temperature follows the clock.
-    """
+    """Steps from the temperature ``first`` to ``ratio`` times it, by the number of proposals or else by the clock."""
     began, done = perf_counter(), 0
     while n_proposals is None or done < n_proposals:
         now = perf_counter()

@@ -68,17 +68,12 @@ def all_scores(
     squared: bool = False,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """The class-codeword scores of all assignments to at most 10 codewords, in the order of ``itertools.permutations``.
-
-    :func:`nth_assignment` gives the assignment of each score.
+    """The class-codeword scores of all assignments to at most 10 codewords, in the order of :func:`nth_assignment`.
 
     >>> from codekin.code import Codebook
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> scores = all_scores(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
-    >>> scores.round(3)
+    >>> all_scores(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]]).round(3)
     array([0.655, 0.378, 0.756, 0.   , 0.655, 0.378])
-    >>> nth_assignment(int(scores.argmin()), 3, 3)
-    array([1, 2, 0])
     """
     if codebook.n_codewords > MAX_CODEWORDS:
         raise ValueError(
@@ -156,8 +151,8 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
     """A tabu search finds a good permutation; branch and bound then proves that there is no better one, or finds it.
 
     Branches are cut by the Gilmore-Lawler bound, and codewords that a symmetry of the codebook makes equivalent are
-    tried once. It takes seconds for up to 14 codewords; beyond about 16 expect a bound but no proof. Which of several
-    optimal permutations is found depends on the seed.
+    tried once. Seconds for up to 14 codewords; beyond about 16 expect a bound but no proof. Of optimal ones the seed
+    decides.
     """
     (tabu_seed,) = derived_seeds(seed, 1)
     n_moves = 10 * problem.n**2

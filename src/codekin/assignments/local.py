@@ -39,9 +39,8 @@ _SWEEPS_PER_RUN = 1_000
 def descent_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
     """Local optima, each found by steepest descent from a random permutation.
 
-    This is the local search of Evron et al. (2023, appendix on CIFAR-100), who use ten restarts; with
-    ``sense="breaking"`` it is their steepest ascent. A move looks at all swaps of two codewords; updating what each of
-    them would change takes O(K^2) per move, computing it from scratch O(K^3).
+    This is the local search of Evron et al. (2023, appendix on CIFAR-100), who use ten restarts. A move looks at all
+    swaps of two codewords; updating what each of them would change takes O(K^2) per move.
     """
 
     def start(_index: int, seed: int, _deadline: float) -> QuadraticSolution:
@@ -82,15 +81,11 @@ def descend_from(problem: QuadraticProblem, order: IntArray, deadline: float) ->
 def tabu_search(
     problem: QuadraticProblem, budget: Budget, seed: int, *, n_moves: int | None = None
 ) -> QuadraticSolution:
-    """Robust tabu search (Taillard, 1991) from random permutations.
+    """Robust tabu search (E. Taillard, Parallel Computing 17, 1991) from random permutations.
 
     Strong if the problem has no structure to exploit, and for fewer than about 60 classes; a move takes O(K^2).
     ``n_moves`` is how many moves each start makes: by default as many as the time limit allows, or without one up to
     100,000, which takes some tenths of a second.
-
-    References
-    ----------
-    E. Taillard, "Robust taboo search for the quadratic assignment problem", Parallel Computing 17, 1991.
     """
     check_at_least_1(n_moves=n_moves)
     if n_moves is None and budget.time_limit is None:
@@ -154,17 +149,12 @@ def annealing_search(
 ) -> QuadraticSolution:
     """Several runs of simulated annealing, each followed by steepest descent.
 
-    All swaps are proposed in turn (Connolly, 1990) while the temperature falls by a constant factor; a proposal takes
-    O(K). The strongest single search if distances have structure and there are more than about 60 classes. More than
-    500 codewords have too many swaps for that: annealing then starts by matching a spectral order of the classes to the
-    order of the codewords, and mostly proposes swaps of neighbours in either.
-
-    ``n_proposals`` is how many swaps each start proposes: by default as many as the time limit allows; without one,
-    all swaps 200 times, or 1,000 per class for more than 500 codewords.
-
-    References
-    ----------
-    D. Connolly, "An improved annealing scheme for the QAP", European Journal of Operational Research 46, 1990.
+    All swaps are proposed in turn (D. Connolly, European Journal of Operational Research 46, 1990) while the
+    temperature falls by a constant factor; a proposal takes O(K). The strongest single search if distances have
+    structure and there are more than about 60 classes. More than 500 codewords have too many swaps for that: annealing
+    then starts by matching a spectral order of the classes to that of the codewords, and mostly proposes swaps of
+    neighbours in either. ``n_proposals`` is how many swaps each start proposes: by default as many as the time limit
+    allows; without one, all swaps 200 times, or 1,000 per class for more than 500 codewords.
     """
     check_at_least_1(n_proposals=n_proposals)
     if n_proposals is None and budget.time_limit is None:
@@ -301,9 +291,8 @@ def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
 
     No single search is best everywhere: tabu search is best on unstructured and small problems, annealing on structured
     ones from about 60 classes. So annealing finds several local optima, tabu search continues from the best of them,
-    and descent polishes the result. For more than 500 codewords there is only annealing (see :func:`annealing_search`).
-    Without a time limit it takes about half a second for 100 codewords and about two for 1,000; with one, the budget's
-    restarts are an upper limit.
+    and descent polishes the result. For more than 500 codewords there is only annealing. Without a time limit it takes
+    about half a second for 100 codewords and two for 1,000; with one, the budget's restarts are an upper limit.
     """
     anneal_seed, tabu_seed = derived_seeds(seed, 2)
     n_threads = budget.n_threads or available_threads()

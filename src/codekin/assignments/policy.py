@@ -13,11 +13,18 @@ from numpy.typing import ArrayLike
 from codekin._system.messages import suggestion
 from codekin._system.parallel import with_workers
 from codekin.assignments.budget import Budget, derived_seeds, seed_of
-from codekin.assignments.direct import solve_at_random, solve_by_identity, solve_by_spectral_order, solve_by_tree_order
+from codekin.assignments.direct import (
+    frank_wolfe_search,
+    solve_at_random,
+    solve_by_identity,
+    solve_by_spectral_order,
+    solve_by_tree_order,
+    solve_greedily,
+    umeyama_search,
+)
 from codekin.assignments.exact import END_IN_SIGHT, FEW_CODEWORDS, MAX_CODEWORDS, branch_and_bound, exhaustive_search
 from codekin.assignments.local import annealing_search, default_restarts, descent_search, portfolio_search, tabu_search
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
-from codekin.assignments.relaxed import frank_wolfe_search, solve_greedily, umeyama_search
 from codekin.assignments.result import POLICIES, AssignmentComparison, AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.solver import (
@@ -31,8 +38,7 @@ from codekin.assignments.solver import (
     has_dense_vectors,
     on_matrices,
 )
-from codekin.assignments.swaps import VectorProblem, anneal_vectors, by_swaps
-from codekin.assignments.tree_swaps import TreeProblem, anneal_tree, deal
+from codekin.assignments.swaps import TreeProblem, VectorProblem, anneal_tree, anneal_vectors, by_swaps, deal
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.classes.interface import PartialDistances
 from codekin.classes.tree_distances import TreeDistances
@@ -200,17 +206,7 @@ def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDis
 
 
 def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike) -> str:
-    """The method behind the names "preserving" and "breaking".
-
-    The first of these that applies:
-
-    1. a codebook whose rows were made for their classes: ``identity``;
-    2. at most 10 codewords: ``exhaustive``, which is optimal;
-    3. path lengths in a tree, and more than 200 codewords: ``tree_swaps``;
-    4. at most 5,000 codewords: ``portfolio``;
-    5. distances between vectors: ``vector_swaps``;
-    6. class distances that have a tree: ``ordered``;
-    7. otherwise ``spectral``.
+    """The method behind the names "preserving" and "breaking": the first that applies.
 
     >>> from codekin.code import Codebook
     >>> choose_method(Codebook([[1, 1], [1, -1]]), [[0, 1], [1, 0]])

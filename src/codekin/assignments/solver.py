@@ -1,9 +1,7 @@
 """A solver: a search, and what it needs of a problem.
 
-:func:`codekin.assignments.assign` checks all arguments and gives the solver a :class:`SearchTask`; the solver returns
-an :class:`AssignmentResult`. Searches on matrices are wrapped by :func:`on_matrices`, those by swaps by
-:func:`codekin.assignments.swaps.by_swaps`. If there are more codewords than classes, dummy classes use the spare
-codewords. They are at the mean distance from all others, which after centring is a distance of 0.
+If there are more codewords than classes, dummy classes use the spare codewords. They are at the mean distance from all
+others, which after centring is a distance of 0.
 """
 
 from __future__ import annotations
@@ -58,12 +56,7 @@ class SearchTask:
 
 @dataclass(frozen=True)
 class Need:
-    """A condition that a problem must meet, with the parts of the error message if it does not.
-
-    - ``what``: "The method 'tabu' needs ..."
-    - ``got``: what the task has instead.
-    - ``remedy``: what to do: "use 'portfolio'".
-    """
+    """A condition that a problem must meet, and the parts of the error message if it does not."""
 
     what: str
     is_met: Callable[[SearchTask], bool]
@@ -100,15 +93,10 @@ VECTORS = Need(
 
 @dataclass(frozen=True)
 class Solver:
-    """An entry of ``ASSIGNMENTS``.
+    """An entry of ``ASSIGNMENTS``: ``solve(task, **options)``, and what there is to know about it.
 
-    - ``solve``: ``solve(task, **options)``, an :class:`AssignmentResult`.
-    - ``needs``: what it needs of a problem.
-    - ``n_restarts``: the default number of starts, perhaps as a function of the number of codewords.
-    - ``is_informed``: whether it uses the class distances.
-    - ``is_random``: whether it is random.
-    - ``options``: the names of its further options.
-    - ``on_matrices``: the search itself, if it works on any two matrices.
+    ``n_restarts`` may be a function of the number of codewords; ``on_matrices`` is the search itself, if it works on
+    any two matrices.
     """
 
     solve: Callable[..., AssignmentResult]

@@ -24,10 +24,8 @@ from codekin.kernels.compiling import njit
 def fill_tail_sums(a, b, n_head, tails, tail_sums):
     """For every set of values that a head can leave, the sum within the tail for each arrangement of them.
 
-    ``a``, ``b``: float64 (n, n)
-    ``tails``: int64 (n_arrangements, n_tail). The permutations of ``range(n_tail)``, in lexicographic order.
-    ``tail_sums``: float64 (2**n, n_arrangements), changed in place. Row ``mask``, where bit ``c`` of ``mask`` says
-        that value ``c`` is left.
+    ``tails`` are the permutations of ``range(n_tail)``, in lexicographic order. Row ``mask`` of ``tail_sums``, (2**n,
+    n_arrangements), is filled, where bit ``c`` of ``mask`` says that value ``c`` is left.
     """
     n = a.shape[0]
     n_tail = n - n_head
@@ -51,12 +49,7 @@ def fill_tail_sums(a, b, n_head, tails, tail_sums):
 
 @njit(cache=True, nogil=True)
 def fill_objectives(a, b, n_head, tails, tail_sums, start, stop, objectives):
-    """The objectives of all permutations whose head is one of ``start..stop-1``, all in lexicographic order.
-
-    ``a``, ``b``, ``n_head``, ``tails``, ``tail_sums``: as in :func:`fill_tail_sums`.
-    ``start``, ``stop``: heads, numbered in lexicographic order.
-    ``objectives``: float64 (n!,), changed in place. Only the part that belongs to these heads.
-    """
+    """Fill in the objectives of all permutations whose head is one of ``start..stop-1``, in lexicographic order."""
     n = a.shape[0]
     n_tail = n - n_head
     n_arrangements = tails.shape[0]
@@ -100,12 +93,10 @@ def fill_objectives(a, b, n_head, tails, tail_sums, start, stop, objectives):
 
 @njit(cache=True, nogil=True)
 def solve_linear_assignment(cost, n, row_price, column_price, row_of_column):
-    """The cheapest assignment of n rows to n columns, by shortest augmenting paths.
+    """The cheapest assignment of n rows to n columns, by shortest augmenting paths; returns what it costs.
 
-    ``cost``: float64 (>= n, >= n)
-    ``row_price``, ``column_price``: float64 (>= n + 1,), changed in place. Dual prices, from index 1:
-        ``cost[i, j] >= row_price[i + 1] + column_price[j + 1]``, with equality where row ``i`` gets column ``j``.
-    ``row_of_column``: int64 (>= n + 1,), changed in place. From index 1: one more than the row.
+    The other arrays are filled from index 1: ``cost[i, j] >= row_price[i + 1] + column_price[j + 1]``, with equality
+    where row ``i`` gets column ``j``, and ``row_of_column``, which is one more than the row.
     """
     for k in range(n + 1):
         row_price[k] = 0.0
@@ -155,14 +146,9 @@ def solve_linear_assignment(cost, n, row_price, column_price, row_of_column):
 def node_bound(a, b, rising_a, falling_b, value_of_row, is_used, rows, values, cost, prices, row_of_column):
     """The Gilmore-Lawler bound of what the unassigned rows cost.
 
-    ``a``, ``b``: float64 (n, n)
-    ``rising_a``, ``falling_b``: int64 (n, n). Row ``i``: the columns in ascending order of ``a[i]``; in descending
-        order of ``b[i]``.
-    ``value_of_row``: int64 (n,). -1 for an unassigned row.
-    ``is_used``: bool (n,). Which values are assigned.
-    ``rows``, ``values``: int64 (n,), changed in place. The unassigned rows and the free values, in ascending order.
-    ``cost``, ``prices``: float64 (n, n) and (2, n + 1), changed in place. The linear problem and its dual prices.
-    ``row_of_column``: int64 (n + 1,), changed in place
+    Row ``i`` of ``rising_a`` has the columns in ascending order of ``a[i]``, that of ``falling_b`` in descending order
+    of ``b[i]``; ``value_of_row`` is -1 for an unassigned row. Filled: the unassigned ``rows`` and free ``values``,
+    ascending, and ``cost``, ``prices`` and ``row_of_column`` of the linear problem.
     """
     n = a.shape[0]
     m, n_values = 0, 0
@@ -232,24 +218,12 @@ def explore(
 ):  # fmt: skip
     """Continue a depth-first search for a permutation that is better than the incumbent by ``step`` or more.
 
-    Everything below that is indexed by depth is the stack of the search; the caller allocates it, and passes it again
-    to go on. At depth ``d``, ``d`` rows are assigned.
-
-    ``a``, ``b``, ``rising_a``, ``falling_b``: as in :func:`node_bound`.
-    ``n_active``: rows from this one on are zero in ``a``, and need not be assigned.
-    ``automorphisms``: int64 (n_automorphisms, n). Permutations ``g`` of the values with ``b[g[i], g[j]] == b[i, j]``.
-    ``value_of_row``: int64 (n,), changed in place. Start with -1.
-    ``row_at``, ``n_children``, ``next_child``: int64 (n + 1,), changed in place
-    ``child_at``: int64 (n + 1, n), changed in place
-    ``bound_at``: float64 (n + 1, n), changed in place. Lower bounds of the children, ascending.
-    ``fixed_cost``: float64 (n + 1,), changed in place. What the assigned rows cost.
-    ``valid_at``, ``n_valid``: int64 (n + 1, n_automorphisms) and (n + 1,), changed in place. The automorphisms that
-        fix all assigned values.
-    ``depth``: int64 (1,), changed in place. -1 before the search, -2 when it is over.
-    ``incumbent``: int64 (n,), changed in place
-    ``incumbent_objective``: float64 (1,), changed in place
-    ``max_nodes``: pause after this many nodes.
-    Returns the number of nodes that were bounded.
+    Everything from ``value_of_row`` to ``depth`` is the stack of the search, by depth, changed in place; the caller
+    allocates it, with -1 in ``value_of_row``, and passes it again to go on. At depth ``d``, ``d`` rows are assigned; -1
+    is before the search, -2 when it is over. ``child_at`` and ``bound_at`` have the children by ascending lower bounds,
+    ``fixed_cost`` what the assigned rows cost, ``valid_at`` the automorphisms, permutations ``g`` with ``b[g[i], g[j]]
+    == b[i, j]``, that fix all assigned values. Rows from ``n_active`` on are zero in ``a``. Returns the number of nodes
+    bounded, at most ``max_nodes``.
     """
     n = a.shape[0]
     rows, values, first = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
@@ -340,12 +314,10 @@ def explore(
 
 @njit(cache=True, nogil=True)
 def find_automorphisms(b, tolerance, max_steps, automorphisms):
-    """Permutations ``g`` with ``b[g[i], g[j]] == b[i, j]`` up to ``tolerance``, by backtracking.
+    """Find permutations ``g`` with ``b[g[i], g[j]] == b[i, j]`` up to ``tolerance``, by backtracking.
 
-    ``b``: float64 (n, n)
-    ``max_steps``: give up after trying this many images.
-    ``automorphisms``: int64 (max_automorphisms, n), changed in place. Those found, the identity first.
-    Returns how many were found; not necessarily all of them.
+    Fills ``automorphisms``, the identity first, and returns how many were found, perhaps not all: it gives up after
+    trying ``max_steps`` images.
     """
     n = b.shape[0]
     image, next_image = np.empty(n, np.int64), np.zeros(n, np.int64)

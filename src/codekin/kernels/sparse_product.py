@@ -14,13 +14,7 @@ from codekin.kernels.compiling import njit
 
 @njit(cache=True, nogil=True)
 def sparse_times_dense(indptr, indices, values, weights, which, product):
-    """Multiply sparse rows by a matrix of weights.
-
-    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
-    ``weights``: float32 (n_features, n_matrices, n_bits). Matrices that lie beside each other, row by row.
-    ``which``: which of the matrices to multiply by.
-    ``product``: float32 (n_samples, n_bits), changed in place
-    """
+    """Multiply sparse rows by one of several matrices of weights, (n_features, n_matrices, n_bits)."""
     n_samples, n_bits = product.shape
     for i in range(n_samples):
         row = product[i]
@@ -43,12 +37,7 @@ def sparse_times_dense(indptr, indices, values, weights, which, product):
 
 @njit(cache=True, nogil=True)
 def sparse_times_sparse(indptr, indices, values, weight_indptr, weight_bits, weights, product):
-    """Multiply sparse rows by sparse weights into a dense product.
-
-    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
-    ``weight_indptr``, ``weight_bits``, ``weights``: the weights of each feature, compressed; float32 weights.
-    ``product``: float32 (n_samples, n_bits), changed in place
-    """
+    """Multiply sparse rows by sparse weights, compressed by feature, into a dense product."""
     n_samples = len(product)
     for i in range(n_samples):
         row = product[i]
@@ -61,11 +50,7 @@ def sparse_times_sparse(indptr, indices, values, weight_indptr, weight_bits, wei
 
 @njit(cache=True, nogil=True)
 def count_large(weights, threshold, counts):
-    """Count the weights of each feature that are larger than the threshold in size.
-
-    ``weights``: float32 (n_features, n_bits)
-    ``counts``: int (n_features,), changed in place
-    """
+    """Count the weights of each feature that are larger than the threshold in size."""
     n_features, n_bits = weights.shape
     for f in range(n_features):
         count = 0
@@ -76,11 +61,7 @@ def count_large(weights, threshold, counts):
 
 @njit(cache=True, nogil=True)
 def keep_large(weights, threshold, kept_bits, kept):
-    """List the weights that :func:`count_large` counts, feature by feature.
-
-    ``weights``: float32 (n_features, n_bits)
-    ``kept_bits``, ``kept``: (n_kept,), changed in place. Receive the bits and the weights.
-    """
+    """List the weights that :func:`count_large` counts, feature by feature."""
     n_features, n_bits = weights.shape
     q = 0
     for f in range(n_features):
