@@ -16,8 +16,7 @@ STATM = Path("/proc/self/statm")
 def available_memory() -> int | None:
     """How many bytes this process can still allocate without swapping, or None if the system does not say.
 
-    The minimum over the machine, the process's control group (a container's limit) and the process's own limit
-    (``ulimit -v``).
+    The minimum over the machine, the control group (a container's limit) and the process's own limit (``ulimit -v``).
     """
     sources = (_left_on_machine(), _left_in_control_group(), _left_in_address_space())
     left = [known for known in sources if known is not None]
@@ -25,9 +24,7 @@ def available_memory() -> int | None:
 
 
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:
-    """Raise MemoryError if fewer than ``n_bytes`` are available, before an allocation fails or a process is killed.
-
-    ``what`` is the subject of the message, ``remedy`` its second sentence.
+    """Raise MemoryError, ``what`` needs too much and a ``remedy``, if fewer than ``n_bytes`` are available.
 
     >>> require_memory(10**18, "A matrix of all pairs", "Use a class tree.")
     Traceback (most recent call last):
@@ -40,10 +37,7 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 
 
 def give_back() -> None:
-    """Return memory that was freed to the system, if the C library keeps it (glibc does); takes about a millisecond.
-
-    Large arrays of one stage otherwise stay with the process while the next stage asks for arrays of other sizes.
-    """
+    """Return memory that was freed to the system, if the C library keeps it (glibc does); takes about a millisecond."""
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -71,10 +65,7 @@ def in_units(n_bytes: float) -> str:
 
 
 def in_bytes(text: str) -> int:
-    """Parse a number of bytes with an optional unit.
-
-    Units are B, kB, MB, GB, TB (powers of 1,000) and KiB, MiB, GiB, TiB (powers of 1,024); K, M, G, T are short for
-    kB, MB, GB, TB. Case and spaces before the unit do not matter.
+    """Parse a number of bytes with an optional unit, in any case: kB or K, KiB and so on up to T.
 
     >>> in_bytes("5MB"), in_bytes("1.5 GiB"), in_bytes("800")
     (5000000, 1610612736, 800)

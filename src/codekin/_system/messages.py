@@ -42,23 +42,13 @@ def near_name(given: Any, names: Iterable[str]) -> str | None:
 
 
 def suggestion(given: Any, names: Iterable[str]) -> str:
-    """A space and a question that suggests the name that was probably meant; empty if there is none.
-
-    >>> suggestion("hing", ["hinge", "logistic"])
-    " Did you mean 'hinge'?"
-    """
+    """A space and a question that suggests the name that was probably meant; empty if there is none."""
     near = near_name(given, names)
     return "" if near is None else f" Did you mean {near!r}?"
 
 
 def counted(n: int, what: str) -> str:
-    """A number and its noun: 1 class, 2 classes.
-
-    Examples
-    --------
-    >>> counted(1, "bit"), counted(1200, "class")
-    ('1 bit', '1,200 classes')
-    """
+    """A number and its noun: 1 bit, 1,200 classes."""
     return f"{n:,} {plural(n, what)}"
 
 

@@ -178,11 +178,7 @@ class StoredRows:
         return [(max(a, start), min(b, stop)) for a, b in self._pages if a < stop and start < b]
 
     def _joined(self, pages: Sequence[tuple[int, int]]) -> sparse.csr_array:
-        """Some pieces of the file in one matrix.
-
-        Unused rows within a piece are read and dropped before the next piece is read, so rows that are far apart take
-        the memory of these rows and of one piece.
-        """
+        """Some pieces of the file in one matrix; unused rows of a piece are dropped before the next one is read."""
         if self.rows is None:
             joined = self._read(pages)
         else:
@@ -243,10 +239,9 @@ def blocks_of(X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:
-    """The weighted sum of the samples of each class.
+    """The weighted sum of the samples of each class, (n_classes, n_features), float64.
 
-    Returns shape (n_classes, n_features), float64. Raises MemoryError if the samples are on disk and the sums take more
-    than half of ``max_memory``.
+    Raises MemoryError if the samples are on disk and the sums take more than half of ``max_memory``.
     """
     if not isinstance(X, StoredRows):
         return _sums_in_memory(X, np.asarray(class_index), weights, n_classes)

@@ -321,7 +321,7 @@ class ClassMoments:
         object.__setattr__(self, "frequency", frequency)
         object.__setattr__(self, "explained", (explained + explained.T) / 2)
 
-    @property
-    def n_classes(self) -> int:
-        """The number of classes."""
-        return len(self.frequency)
+    def check(self, n_classes: int) -> None:
+        """Raise unless these are the moments of so many classes."""
+        if len(self.frequency) != n_classes:
+            raise ValueError(f"Moments of {n_classes} classes are needed. Got those of {len(self.frequency)} classes.")

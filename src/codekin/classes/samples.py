@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from codekin._system.numeric_range import MAX_DOUBLE, MAX_SINGLE, largest_magnitude
+from codekin._system.arrays import MAX_DOUBLE, MAX_SINGLE, largest_magnitude
 from codekin._system.rows import StoredRows, class_sums, is_sparse
 from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
 

@@ -17,11 +17,9 @@ from codekin.code.types import CodingMatrix, IntArray
 class RankingConstants(NamedTuple):
     """What suits a re-ranking of the best paths, found on validation samples of several data sets.
 
-    - ``candidate_numbers``: the numbers of candidates per code to try.
-    - ``n_confused``: from how many other candidates a sample's class is separated while class vectors are learned.
-    - ``n_confusing_codes``: how many codes list these; None means all.
-    - ``rate``: the share of a Newton step while class vectors are learned.
-    - ``loss_gaps``: how much larger than the smallest loss that of a candidate may be, to try; none means no limit.
+    The numbers of candidates per code to try; from how many other candidates a sample's class is separated while class
+    vectors are learned, how many codes list these (None means all), and the share of a Newton step; how much larger
+    than the smallest loss that of a candidate may be, to try (none means no limit).
     """
 
     candidate_numbers: tuple[int, ...]

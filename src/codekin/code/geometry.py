@@ -21,12 +21,7 @@ _BLOCK_ROWS = 2_048
 
 @dataclass(frozen=True)
 class DistanceMoments:
-    """The sums over all ordered pairs of classes that determine the spread of random assignments.
-
-    - ``total``: the sum of all distances.
-    - ``sum_of_squares``: the sum of their squares, the squared Frobenius norm.
-    - ``sum_of_squared_row_sums``: the sum over classes of the squared sum of their distances.
-    """
+    """The sums over all ordered pairs of classes that determine the spread of random assignments."""
 
     total: float
     sum_of_squares: float
@@ -132,8 +127,8 @@ def _wide_blocks(coding_matrix: CodingMatrix, is_ternary: bool) -> Iterator[NDAr
 def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatArray]:
     """The codewords, with their absolute values appended if bits may be zero, and their numbers of non-zero bits.
 
-    The numbers are all 0 if no bit is zero, since a constant does not matter. For real codewords they are half the
-    squares of their lengths.
+    The numbers are all 0 if no bit is zero, since a constant does not matter; half the squared lengths of real
+    codewords.
     """
     codewords = matrix.astype(np.float32)
     if _is_real(matrix):

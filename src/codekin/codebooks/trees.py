@@ -125,32 +125,12 @@ def ordered_dichotomies(
 ) -> Codebook:
     """Nested dichotomies of ordered classes: every node cuts a range of consecutive classes in two at a random place.
 
-    Parameters
-    ----------
-    n_codewords : int
-        The number of codewords, at least 2; row ``k`` is for the ``k``-th class in the order.
-    n_trees : int, default=1
-        The number of trees. A split that several of them share becomes only one bit.
-    rng : numpy.random.Generator, int or None, default=None
-        The source of randomness, or a seed for one.
+    A split that several of ``n_trees`` trees share becomes only one bit. Hühn and Hüllermeier compare learners on the
+    true order of the classes and on random orders: such splits use the order, and the more so the weaker the learner.
 
-    Returns
-    -------
-    Codebook
-        ``n_codewords - 1`` bits for each tree, without repetitions.
-
-    Notes
-    -----
-    Hühn and Hüllermeier compare learners on the true order of the classes and on random orders. They find that such
-    splits use the order, and the more so the weaker the learner.
-
-    References
-    ----------
     J. C. Hühn and E. Hüllermeier, "Is an Ordinal Class Structure Useful in Classifier Learning?", International Journal
     of Data Mining, Modelling and Management 1(1), 2008.
 
-    Examples
-    --------
     >>> ordered_dichotomies(4, rng=0).matrix.tolist()
     [[1, 1, 1], [1, 1, -1], [1, -1, 0], [-1, 0, 0]]
     """
@@ -256,27 +236,9 @@ def tree_levels(
 
     The first column cuts the order into ``q`` equal parts, the second cuts every part into ``q`` parts, and so on; the
     last one numbers the classes of each of the smallest parts. Siblings share the symbols of all columns but the last.
-    Further columns start again with an order in which the children of every node are shuffled.
+    That is the default number of columns; further ones start again with an order in which the children of every node
+    are shuffled.
 
-    Parameters
-    ----------
-    n_codewords : int
-        The number of codewords, at least 2; row ``k`` is for class ``k``.
-    n_bits : int, optional
-        The number of columns; by default as many as are needed to tell the classes apart.
-    n_symbols : int, default=2
-        The number of symbols of each column, at most 127.
-    class_tree : ClassTree
-        A tree of that many classes.
-    rng : numpy.random.Generator, int or None, default=None
-        The source of randomness for the shuffles, or a seed for one.
-
-    Returns
-    -------
-    Codebook
-
-    Examples
-    --------
     >>> tree = ClassTree.from_nested([["cat", "dog", "fox"], ["bus", "car", "ship"]])
     >>> tree_levels(6, n_symbols=3, class_tree=tree).matrix[[2, 3, 4, 0, 1, 5]].tolist()  # cat, dog, fox, bus, ...
     [[0, 0], [0, 1], [1, 2], [1, 0], [2, 1], [2, 2]]

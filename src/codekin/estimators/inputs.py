@@ -20,8 +20,8 @@ from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
 
+from codekin._system.arrays import MAX_SINGLE, check_single_precision, check_weights, largest_magnitude
 from codekin._system.messages import suggestion
-from codekin._system.numeric_range import MAX_SINGLE, check_single_precision, check_weights, largest_magnitude
 from codekin._system.rows import StoredRows
 from codekin.classes import ClassTree
 from codekin.code import FloatArray, IntArray

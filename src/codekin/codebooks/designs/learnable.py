@@ -50,26 +50,14 @@ def learnable(
     .. math:: \sum_{u \ne v} \pi_u\, \Phi\!\left(- \frac{(G_u - G_v) p_u}
         {\sqrt{(G_u - G_v) W (G_u - G_v)^\top}}\right).
 
-    The numerator is small if classes share much of their codewords or if the bits that separate them are hard to learn,
-    so the sum weighs separability against learnability without a parameter. It is minimised by flipping entries of one
-    column after the other, starting from random codewords.
+    The numerator is small if classes share much of their codewords or if the bits that separate them are hard to learn.
+    The sum is minimised by flipping entries of one column after the other, starting from random codewords.
 
-    It is for at most 500 classes.
+    Bai et al. (see :func:`cross_validated`) choose columns by separability and accuracy, for which every column must be
+    trained. For a learned decoder, which undoes correlations between bits, use :func:`separating`. With many classes
+    and few samples per feature, as in texts, the estimate is far too small, and a random code with
+    ``assignment="learnability"`` is better. For at most 500 classes.
 
-    Notes
-    -----
-    Bai et al. (2016) choose columns by separability and cross-validated accuracy, for which every column must be
-    trained. This is the same idea without training, for linear bits. For a learned decoder, which undoes correlations
-    between bits, use :func:`separating`. With many classes and few samples per feature, as in texts, the estimate is
-    far too small, and a random code with ``assignment="learnability"`` is better.
-
-    References
-    ----------
-    X. Bai et al., "Learning ECOC Code Matrix for Multiclass Classification with Application to Glaucoma Diagnosis",
-    Journal of Medical Systems 40(4), 2016.
-
-    Examples
-    --------
     >>> from sklearn.datasets import load_digits
     >>> from codekin.classes.learnability import class_moments
     >>> moments = class_moments(*load_digits(return_X_y=True))
@@ -77,11 +65,8 @@ def learnable(
     <Codebook learnable: 10 codewords x 8 bits, minimum distance 3>
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="learnable", at_most=MAX_LEARNABLE)
-    if class_moments.n_classes != n_codewords:
-        raise ValueError(
-            f"Moments of {n_codewords} classes are needed. Got those of {class_moments.n_classes} classes."
-        )
     n_bits = dense_n_bits(n_bits, n_codewords)
+    class_moments.check(n_codewords)
     outputs, generator = Outputs.of(class_moments), np.random.default_rng(rng)
     best, lowest = np.empty((n_codewords, n_bits)), np.inf
     for _ in range(-(-STARTED_COLUMNS // n_bits) if n_codewords <= FEW_CLASSES else 1):
@@ -115,11 +100,7 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """All columns but one, which is to be chosen.
-
-    ``gaps[u, v]`` is by how much class ``u`` leads class ``v`` among samples of ``u``, on average, and ``variances``
-    how much that lead varies.
-    """
+    """All columns but one: by how much class ``u`` leads class ``v`` among its samples, and how much that varies."""
 
     outputs: Outputs
     gaps: FloatArray
