@@ -54,21 +54,12 @@ class Budget:
         """Check the limits."""
         if self.time_limit is not None and not (isfinite(self.time_limit) and self.time_limit > 0):
             raise ValueError(f"The 'time_limit' parameter must be a number greater than 0. Got {self.time_limit}.")
-        if self.n_restarts < 1:
-            raise ValueError(f"The 'n_restarts' parameter must be at least 1. Got {self.n_restarts}.")
-        if self.n_threads is not None and self.n_threads < 1:
-            raise ValueError(f"The 'n_threads' parameter must be at least 1. Got {self.n_threads}.")
+        check_at_least_1(n_restarts=self.n_restarts, n_threads=self.n_threads)
 
     def __getstate__(self) -> dict[str, Any]:
         """For a worker, which has its own clock and reports no progress."""
-        return {
-            "method": self.method,
-            "time_limit": self.time_limit,
-            "n_restarts": self.n_restarts,
-            "n_threads": self.n_threads,
-            "progress": None,
-            "seconds": self.seconds,
-        }
+        kept = ("method", "time_limit", "n_restarts", "n_threads")
+        return {**{name: getattr(self, name) for name in kept}, "progress": None, "seconds": self.seconds}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Set the clock back by the elapsed time."""
@@ -98,16 +89,13 @@ class Budget:
         with tally.lock:
             tally.n_evaluations += n_evaluations
             tally.best = min(tally.best, objective)
-            score = self.score_of_objective(tally.best)
-            self._tell(tally.n_evaluations, f"score {score:.4f}")
+            n, score = tally.n_evaluations, self.score_of_objective(tally.best)
+            by_time = self.n_expected is None and self.time_limit is not None
+            total = self.time_limit if self.n_expected is None else self.n_expected * self.n_restarts
+            done = self.seconds if by_time else n
+            report(STAGE, done, total, detail=f"score {score:.4f}", count=n, unit="assignments")
             if self.progress is not None:
-                self.progress(SearchProgress(self.method, self.seconds, tally.n_evaluations, score))
-
-    def _tell(self, n_evaluations: int, detail: str) -> None:
-        n_expected = None if self.n_expected is None else self.n_expected * self.n_restarts
-        by_time = self.n_expected is None and self.time_limit is not None
-        done, total = (self.seconds, self.time_limit) if by_time else (n_evaluations, n_expected)
-        report(STAGE, done, total, detail=detail, count=n_evaluations, unit="assignments")
+                self.progress(SearchProgress(self.method, self.seconds, n, score))
 
     def run_restarts(
         self, start: Callable[[int, int, float], Found], seed: int, *, until: float | None = None
@@ -121,7 +109,13 @@ class Budget:
         seeds = derived_seeds(seed, self.n_restarts)
         report(STAGE, unit="assignments")
         if self.n_restarts > 1 and n_workers() > 1:
-            return self._run_elsewhere(start, seeds, deadline)
+            # Clocks differ between machines, durations do not.
+            seconds = max(deadline - perf_counter(), 0.0) / -(-self.n_restarts // n_workers())
+            elsewhere: list[Any] = []
+            for one in share_work(_started, (start, seconds), list(enumerate(seeds))):
+                self.report(one.n_evaluations, one.objective)
+                elsewhere.append(one)
+            return elsewhere
         n_threads = min(self.n_threads or available_threads(), self.n_restarts)
         n_rounds = -(-self.n_restarts // n_threads)
         began = perf_counter()
@@ -138,22 +132,17 @@ class Budget:
             found = on_threads(run, range(self.n_restarts), n_threads=n_threads)
         return [one for one in found if one is not None]
 
-    def _run_elsewhere(
-        self, start: Callable[[int, int, float], Found], seeds: list[int], deadline: float
-    ) -> list[Found]:
-        n_rounds = -(-self.n_restarts // n_workers())
-        # Clocks differ between machines, durations do not.
-        seconds = max(deadline - perf_counter(), 0.0) / n_rounds
-        found: list[Any] = []
-        for one in share_work(_started, (start, seconds), list(enumerate(seeds))):
-            self.report(one.n_evaluations, one.objective)
-            found.append(one)
-        return found
-
 
 def _started(how: tuple[Callable[[int, int, float], Found], float], which: tuple[int, int]) -> Found:
     (start, seconds), (index, seed) = how, which
     return start(index, seed, perf_counter() + seconds)
+
+
+def check_at_least_1(**values: int | None) -> None:
+    """Raise if an option that counts steps is below 1."""
+    for name, value in values.items():
+        if value is not None and value < 1:
+            raise ValueError(f"The '{name}' parameter must be at least 1. Got {value}.")
 
 
 def seed_of(rng: np.random.Generator | int | None) -> int:

@@ -51,14 +51,9 @@ def exhaustive_search(problem: QuadraticProblem, budget: Budget, _seed: int) -> 
     order = nth_assignment(rank, problem.n_active, problem.n)
     order = np.concatenate([order, np.setdiff1d(np.arange(problem.n), order)])
     budget.report(len(objectives), float(objectives[rank]))
-    return QuadraticSolution(
-        order,
-        float(objectives[rank]),
-        len(objectives),
-        np.array([[len(objectives), objectives[rank]]]),
-        bound=float(objectives[rank]),
-        is_optimal=True,
-    )
+    found = float(objectives[rank])
+    history = np.array([[len(objectives), found]])
+    return QuadraticSolution(order, found, len(objectives), history, bound=found, is_optimal=True)
 
 
 def all_scores(
@@ -154,10 +149,8 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
     tried once. Seconds for up to 14 codewords; beyond about 16 expect a bound but no proof. Of optimal ones the seed
     decides.
     """
-    (tabu_seed,) = derived_seeds(seed, 1)
-    n_moves = 10 * problem.n**2
     half = replace(budget, time_limit=budget.time_limit and budget.time_limit / 2)
-    start = tabu_search(problem, half, tabu_seed, n_moves=n_moves)
+    start = tabu_search(problem, half, derived_seeds(seed, 1)[0], n_moves=10 * problem.n**2)
     tree = _SearchTree(problem, start)
     history = [tuple(point) for point in start.history]
     # The root is always bounded, even if time is up: that is the bound of a search that was stopped.
@@ -168,16 +161,10 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
         budget.report(n_nodes, tree.objective)
         if tree.objective < before:
             history.append((start.n_evaluations + tree.n_nodes, tree.objective))
-    objective = problem.objective(tree.order)
-    history.append((start.n_evaluations + tree.n_nodes, objective))
-    return QuadraticSolution(
-        tree.order,
-        objective,
-        start.n_evaluations + tree.n_nodes,
-        np.array(history, dtype=np.float64),
-        bound=min(objective, tree.bound),
-        is_optimal=tree.is_finished,
-    )
+    objective, n_evaluations = problem.objective(tree.order), start.n_evaluations + tree.n_nodes
+    passed = np.array([*history, (n_evaluations, objective)], dtype=np.float64)
+    bound = min(objective, tree.bound)
+    return QuadraticSolution(tree.order, objective, n_evaluations, passed, bound, is_optimal=tree.is_finished)
 
 
 class _SearchTree:

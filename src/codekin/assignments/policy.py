@@ -158,14 +158,9 @@ def assign(
         raise ValueError(f"The 'sense' parameter must be 'preserving' or 'breaking'. Got {sense!r}.")
     solver = ASSIGNMENTS[method]
     known = distances.known if isinstance(distances, PartialDistances) and solver.is_informed else distances
-    if n_restarts is None:
-        n_restarts = solver.restarts(codebook.n_codewords)
-    task = SearchTask(
-        AssignmentProblem.of(codebook, known),
-        sense,
-        Budget(method, time_limit, n_restarts, progress, n_threads),
-        seed_of(rng) if solver.is_random else 0,
-    )
+    budget = Budget(method, time_limit, solver.restarts(codebook.n_codewords, n_restarts), progress, n_threads)
+    problem = AssignmentProblem.of(codebook, known)
+    task = SearchTask(problem, sense, budget, seed_of(rng) if solver.is_random else 0)
     solver.check(task, options)
     if solver.is_informed and all_assignments_equal(codebook):
         # All assignments are equally good: class k gets codeword k.
@@ -196,10 +191,9 @@ def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDis
     assert isinstance(distances, PartialDistances)
     codeword_of_class = np.full(distances.n_classes, -1, dtype=np.intp)
     codeword_of_class[distances.classes] = result.codeword_of_class
-    is_left = np.ones(codebook.n_codewords, dtype=bool)
-    is_left[result.codeword_of_class] = False
     unknown = np.flatnonzero(codeword_of_class < 0)
-    codeword_of_class[unknown] = np.flatnonzero(is_left)[: len(unknown)]
+    free = np.setdiff1d(np.arange(codebook.n_codewords), result.codeword_of_class)
+    codeword_of_class[unknown] = free[: len(unknown)]
     assignment = Assignment(codeword_of_class, result.method)
     score, z = AssignmentProblem.of(codebook, distances).score_and_z(assignment)
     return replace(result, assignment=assignment, score=score, z=z, bound=None)
@@ -286,17 +280,14 @@ def quadratic_assignment(
     problem = QuadraticProblem.of(A, B)
     if method == "exhaustive" and problem.n > MAX_CODEWORDS:
         raise ValueError(f"All permutations are enumerated for n of at most {MAX_CODEWORDS}. Got {problem.n}.")
-    sign = 1.0
+    sign = -1.0 if maximize else 1.0
     if maximize:
-        sign, problem = -1.0, replace(problem, a=-problem.a)
-    if n_restarts is None:
-        n_restarts = ASSIGNMENTS[method].restarts(problem.n)
+        problem = replace(problem, a=-problem.a)
+    n_restarts = ASSIGNMENTS[method].restarts(problem.n, n_restarts)
     budget = Budget(method, time_limit, n_restarts, progress, n_threads, lambda objective: sign * objective)
     found = SEARCHES[method](problem, budget, seed_of(rng))
-    changes: dict[str, Any] = {"objective": sign * found.objective}
-    if found.bound is not None:
-        changes["bound"] = sign * found.bound
-    return replace(found, history=found.history * np.array([1.0, sign]), **changes)
+    bound, history = None if found.bound is None else sign * found.bound, found.history * np.array([1.0, sign])
+    return replace(found, objective=sign * found.objective, bound=bound, history=history)
 
 
 def compare_assignments(
@@ -343,11 +334,10 @@ def compare_assignments(
     distances = as_class_distances(class_distances)
     names = [*POLICIES, *ASSIGNMENTS]
     seeds = dict(zip(names, derived_seeds(seed_of(rng), len(names)), strict=True))
-    given: dict[str, Any]
     results = []
     for method in methods:
         if method not in names:
             raise ValueError(f"A method to compare must be one of {', '.join(names)}. Got {method!r}.")
-        given = {"sense": None if method in POLICIES else sense, "rng": seeds[method], "time_limit": time_limit}
+        given: Any = {"sense": None if method in POLICIES else sense, "rng": seeds[method], "time_limit": time_limit}
         results.append(assign(codebook, distances, method, **given, **(options or {}).get(method, {})))
     return AssignmentComparison(tuple(results))

@@ -71,24 +71,19 @@ def has_dense_vectors(class_distances: ClassDistances) -> bool:
     return isinstance(class_distances, ProductDistances)
 
 
-TREE = Need(
-    "class distances that come from a tree",
-    lambda task: bool(task.problem.class_distances.tree),
-    lambda task: task.problem.class_distances,
-    "use 'spectral', which finds its own order",
+def _of_distances(what: str, is_met: Callable[[ClassDistances], bool], remedy: str) -> Need:
+    """A condition on class distances."""
+    return Need(
+        what, lambda task: is_met(task.problem.class_distances), lambda task: task.problem.class_distances, remedy
+    )
+
+
+ANY = "use 'portfolio' or 'spectral'"
+TREE = _of_distances(
+    "class distances that come from a tree", lambda one: bool(one.tree), "use 'spectral', which finds its own order"
 )
-PATH_LENGTHS = Need(
-    "path lengths in a class tree",
-    lambda task: isinstance(task.problem.class_distances, TreeDistances),
-    lambda task: task.problem.class_distances,
-    "use 'portfolio' or 'spectral'",
-)
-VECTORS = Need(
-    "distances between vectors that are not sparse",
-    lambda task: has_dense_vectors(task.problem.class_distances),
-    lambda task: task.problem.class_distances,
-    "use 'portfolio' or 'spectral'",
-)
+PATH_LENGTHS = _of_distances("path lengths in a class tree", lambda one: isinstance(one, TreeDistances), ANY)
+VECTORS = _of_distances("distances between vectors that are not sparse", has_dense_vectors, ANY)
 
 
 @dataclass(frozen=True)
@@ -107,8 +102,10 @@ class Solver:
     options: tuple[str, ...] = ()
     on_matrices: Callable[..., QuadraticSolution] | None = None
 
-    def restarts(self, n_codewords: int) -> int:
-        """The default number of starts."""
+    def restarts(self, n_codewords: int, given: int | None) -> int:
+        """The given number of starts, or the default."""
+        if given is not None:
+            return given
         return self.n_restarts if isinstance(self.n_restarts, int) else self.n_restarts(n_codewords)
 
     def check(self, task: SearchTask, options: dict[str, Any]) -> None:
@@ -135,13 +132,6 @@ def options_of(*functions: Callable[..., Any]) -> tuple[str, ...]:
         for name, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     )
-
-
-def check_at_least_1(**values: int | None) -> None:
-    """Raise if an option that counts steps is below 1."""
-    for name, value in values.items():
-        if value is not None and value < 1:
-            raise ValueError(f"The '{name}' parameter must be at least 1. Got {value}.")
 
 
 def on_matrices(search: Search, **settings: Any) -> Solver:
@@ -180,7 +170,8 @@ def quadratic_problem(problem: AssignmentProblem, sense: Sense) -> QuadraticProb
         np.fill_diagonal(a, 0.0)
     row_order = value_order = None
     if n_codewords > MAX_PROPOSED_IN_TURN:
-        row_order = similar_class_order(problem.class_distances)
+        tree = problem.class_distances.tree
+        row_order = tree.class_order() if tree else spectral_class_order(problem.class_distances)
         value_order = problem.codebook.similar_order(n_codewords)
     return QuadraticProblem(np.ascontiguousarray(a[None]), codeword_distances[None], n_classes, row_order, value_order)
 
@@ -218,12 +209,6 @@ def _score_of_objective(
         # The matrix was not centred, to keep integers.
         inner_product -= problem.mean_class_distance * problem.codeword_moments.total
     return problem.score_of_alignment(inner_product)
-
-
-def similar_class_order(class_distances: ClassDistances) -> IntArray:
-    """The classes in an order in which neighbours are similar: depth-first if there is a tree, otherwise spectral."""
-    tree = class_distances.tree
-    return tree.class_order() if tree else spectral_class_order(class_distances)
 
 
 def spectral_class_order(class_distances: ClassDistances) -> IntArray:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin.assignments.budget import Budget, cooling_steps, generator_state
+from codekin.assignments.budget import Budget, check_at_least_1, cooling_steps, generator_state
 from codekin.assignments.result import AssignmentResult, Sense
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.solver import Need, SearchTask, Solver, check_at_least_1, options_of
+from codekin.assignments.solver import Need, SearchTask, Solver, options_of
 from codekin.classes import ClassTree
 from codekin.classes.tree_distances import TreeDistances
 from codekin.classes.vectors import EmbeddingDistances, ProductDistances

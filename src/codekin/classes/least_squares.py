@@ -79,9 +79,7 @@ class Coordinates:
 
     def product(self, X: Any, coefficients: FloatArray) -> FloatArray:
         """``self.of(X) @ coefficients``, without filling in zeros."""
-        if self.stay_sparse:
-            return np.asarray(X @ coefficients)
-        return np.asarray(self.of(X) @ coefficients)
+        return np.asarray((X if self.stay_sparse else self.of(X)) @ coefficients)
 
     def blocks(self, rows: IntArray, n_columns: int) -> Iterator[tuple[IntArray, FloatArray]]:
         """Blocks of samples; ``n_columns`` is how many numbers the caller computes per sample."""
@@ -162,8 +160,7 @@ def _whitening(covariance: FloatArray, penalty: float) -> FloatArray:
 def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
     """Row ``k`` is ``pi_k (mu_k - mu) W`` for some ``W`` with ``W W' = (Sigma + penalty)^-1``.
 
-    A triangular ``W`` of the samples' type is fastest, and used if it is exact enough. Classes are computed in blocks,
-    so that little memory is needed besides the result, which has the samples' type.
+    A triangular ``W`` of the samples' type is fastest, and used if it is exact enough. Classes are computed in blocks.
     """
     samples = coordinates.samples
     total = samples.sample_weight.sum()
@@ -177,8 +174,7 @@ def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.
     turn = _triangular_whitening(covariance, penalty, dtype)
     if turn is None and dtype is np.float32:
         turn = _triangular_whitening(covariance, penalty, np.float64)
-    if turn is None:
-        turn = _whitening(covariance, penalty)
+    turn = _whitening(covariance, penalty) if turn is None else turn
     del covariance
     turn = turn.astype(dtype, copy=False)
     whitened = np.empty((samples.n_classes, turn.shape[1]), dtype=turn.dtype)
@@ -216,10 +212,7 @@ def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
 
 
 def ridge_by_conjugate_gradients(coordinates: Coordinates, penalty: float, rows: IntArray | None = None) -> OneHotRidge:
-    """The regression on all features, however many: only products of X with some vectors per class are computed.
-
-    ``coordinates`` must have no basis of their own.
-    """
+    """The regression on all features, however many, without a basis: only products of X with some vectors per class."""
     samples = coordinates.samples if rows is None else coordinates.samples.of(rows)
     X: Any = samples.X.astype(np.float64) if samples.is_sparse else coordinates.of(samples.X)
     weight = samples.sample_weight / samples.sample_weight.sum()
@@ -286,11 +279,6 @@ def feature_variances(samples: ClassSamples) -> FloatArray:
     return variances
 
 
-def total_variance(samples: ClassSamples) -> float:
-    """The sum of the variances of all features."""
-    return float(feature_variances(samples).sum())
-
-
 def row_blocks(rows: IntArray, n_columns: int) -> Iterator[IntArray]:
     """Consecutive parts of ``rows`` with some millions of numbers each, at ``n_columns`` per row."""
     step = max(1, _BLOCK_ENTRIES // n_columns)
@@ -312,9 +300,8 @@ def random_directions(n_features: int, n_components: int, rng: np.random.Generat
 def leading_directions(X: Any, n_components: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """An orthonormal basis of nearly the leading right singular vectors of X.
 
-    Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features: two
-    multiplications by ``X' X``. Distances and least squares do not depend on the basis of the subspace, so no
-    decomposition follows.
+    Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features: two multiplications
+    by ``X' X``. Distances and least squares do not depend on the basis of the subspace, so no decomposition follows.
     """
     n_samples, n_features = X.shape
     basis = random_directions(n_features, min(n_components, n_samples, n_features), rng)
@@ -331,9 +318,8 @@ def leading_directions(X: Any, n_components: int, rng: np.random.Generator) -> N
 def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
     """An orthonormal basis of the span of ``columns``, from their inner products.
 
-    Products of blocks are many times faster here than a QR decomposition of a tall matrix, but they square the
-    condition number. If float32 is not enough, they are summed in float64, and a second round removes the remaining
-    error.
+    That is many times faster here than a QR decomposition, but squares the condition number. If float32 is not enough,
+    they are summed in float64, and a second round removes the remaining error.
     """
     inner = _inner_products(columns, np.float32)
     length = np.sqrt(np.maximum(np.diag(inner), np.finfo(np.float32).tiny))

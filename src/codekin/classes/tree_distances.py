@@ -175,15 +175,7 @@ def taxonomy_distances(
 def class_tree(
     taxonomy: Any, *, classes: Sequence[Hashable] | None = None, separator: str = ".", length: str | None = None
 ) -> ClassTree:
-    """A class tree from anything that describes one.
-
-    The parameters are those of :func:`taxonomy_distances`.
-
-    Examples
-    --------
-    >>> class_tree(["animal/cat", "animal/dog", "ship"], separator="/")
-    <ClassTree: 3 classes, 5 nodes, height 2>
-    """
+    """A class tree from anything that describes one; the parameters are those of :func:`taxonomy_distances`."""
     if isinstance(taxonomy, ClassTree):
         return taxonomy if classes is None else _reordered(taxonomy, classes)
     if hasattr(taxonomy, "edges") and hasattr(taxonomy, "is_directed"):

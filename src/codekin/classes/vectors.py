@@ -179,8 +179,7 @@ class ProductDistances(SummedDistances):
 
     def __init__(self, factors: ArrayLike) -> None:
         given = np.array(factors)
-        if given.dtype != np.float32:
-            given = given.astype(np.float64)
+        given = given if given.dtype == np.float32 else given.astype(np.float64)
         if given.ndim != 2 or not len(given):
             raise ValueError(f"Factors must be a matrix with one row per class. Got shape {given.shape}.")
         if not np.isfinite(given).all():
@@ -209,9 +208,8 @@ class ProductDistances(SummedDistances):
 
     @cached_property
     def _row_sums(self) -> FloatArray:
-        return np.asarray(
-            self._squares - self.factors @ self.factors.sum(axis=0, dtype=np.float64).astype(self.factors.dtype)
-        )
+        total = self.factors.sum(axis=0, dtype=np.float64).astype(self.factors.dtype)
+        return np.asarray(self._squares - self.factors @ total)
 
     @property
     def _sum_of_squares(self) -> float:

@@ -44,6 +44,7 @@ class TreeCodebook(GraphCodebook):
     ranking_constants = RankingConstants(
         (10, 20), n_confused=10, n_confusing_codes=1, rate=1.0, loss_gaps=(2.0, 3.0, 5.0)
     )
+    min_distance = 2.0  # two leaves of one node differ in two bits and share all others; others differ in more
     work = 500  # about as long as this many bits of a trellis
     graph: TreeGraph
     orders: ClassVar[Mapping[str, str]] = {
@@ -169,11 +170,6 @@ class TreeGraph:
     def depth(self) -> int:
         """The most nodes on the path to a leaf."""
         return len(self._levels)
-
-    @property
-    def min_distance(self) -> int:
-        """Two leaves of one node differ in two bits and share all others; leaves further apart differ in more."""
-        return 2
 
     def unrank(self, ranks: ArrayLike) -> IntArray:
         """The bits that are +1 for these leaves, from the root down; padded with -1, (n, depth)."""

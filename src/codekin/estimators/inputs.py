@@ -25,9 +25,8 @@ from codekin._system.messages import suggestion
 from codekin._system.rows import StoredRows
 from codekin.classes import ClassTree
 from codekin.code import FloatArray, IntArray
-from codekin.code.types import EncodedLabels
 from codekin.learners.estimators import LINEAR_REGRESSORS
-from codekin.samples import Samples
+from codekin.samples import EncodedLabels, Samples
 
 SIDES = {0, 1}
 """The labels of the two sides of a bit, as learners see them."""
