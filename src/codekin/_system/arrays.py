@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -128,7 +128,14 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
         with path.open("rb") as file:
             if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
                 file.seek(0)
-                _check_npy(file, path.stat().st_size)
+                version = npy.read_magic(file)
+                shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+                if dtype.hasobject:
+                    raise ValueError("it holds Python objects, which are not read")
+                # A header that promises other bytes than there are: NumPy would first allocate the promise.
+                is_other = prod(shape) * dtype.itemsize != path.stat().st_size - file.tell()
+                if min(shape, default=0) < 0 or not dtype.itemsize or is_other:
+                    raise ValueError(f"its bytes are not those of an array of shape {shape} and type {dtype}")
         array = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
     except NOT_AN_ARRAY as error:
         reason = " ".join(str(error).split()).rstrip(".")
@@ -141,24 +148,13 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
     return array
 
 
-def _check_npy(file: IO[bytes], n_bytes: int) -> None:
-    """Raise ValueError if a header promises more or fewer than ``n_bytes``: NumPy would first allocate the promise."""
-    version = npy.read_magic(file)
-    shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
-    if dtype.hasobject:
-        raise ValueError("it holds Python objects, which are not read")
-    if min(shape, default=0) < 0 or not dtype.itemsize or prod(shape) * dtype.itemsize != n_bytes - file.tell():
-        raise ValueError(f"its bytes are not those of an array of shape {shape} and type {dtype}")
-
-
 def check_indices(indices: NDArray[Any], n_items: int, name: str) -> None:
     """Raise ValueError unless all are integers from 0 to ``n_items - 1``."""
     _check_integers(indices, name)
-    if indices.size:
-        smallest, largest = int(indices.min()), int(indices.max())
-        if smallest < 0 or largest >= n_items:
-            wrong = smallest if smallest < 0 else largest
-            raise ValueError(f"{name} must be from 0 to {n_items - 1}. Got {wrong} instead.")
+    smallest, largest = (int(indices.min()), int(indices.max())) if indices.size else (0, -1)
+    if smallest < 0 or largest >= n_items:
+        wrong = smallest if smallest < 0 else largest
+        raise ValueError(f"{name} must be from 0 to {n_items - 1}. Got {wrong} instead.")
 
 
 def check_ends(ends: NDArray[Any], n_items: int, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 
 MEMINFO = Path("/proc/meminfo")
@@ -38,17 +38,8 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 
 def give_back() -> None:
     """Return memory that was freed to the system, if the C library keeps it (glibc does); takes about a millisecond."""
-    trim = getattr(_c_library(), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _c_library() -> ctypes.CDLL | None:
-    try:
-        return ctypes.CDLL(None)
-    except (OSError, TypeError):  # there is none with this name, as on Windows
-        return None
+    with suppress(OSError, TypeError, AttributeError):  # there is no such library, as on Windows, or function
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def in_units(n_bytes: float) -> str:
@@ -57,11 +48,8 @@ def in_units(n_bytes: float) -> str:
     >>> in_units(512), in_units(3 * 2**20), in_units(1.5 * 2**30)
     ('512 B', '3.0 MiB', '1.5 GiB')
     """
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if n_bytes < 1024 or unit == "GiB":
-            break
-        n_bytes /= 1024
-    return f"{n_bytes:.0f} B" if unit == "B" else f"{n_bytes:,.1f} {unit}"
+    power = next((power for power in range(3) if n_bytes < 1024 ** (power + 1)), 3)
+    return f"{n_bytes:.0f} B" if power == 0 else f"{n_bytes / 1024**power:,.1f} {' KMG'[power]}iB"
 
 
 def in_bytes(text: str) -> int:
@@ -81,16 +69,13 @@ def in_bytes(text: str) -> int:
 
 
 def _left_on_machine() -> int | None:
-    try:
+    with suppress(OSError):
         for line in MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
+    with suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
+    return None
 
 
 def _left_in_control_group() -> int | None:

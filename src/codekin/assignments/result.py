@@ -183,7 +183,10 @@ def torn_pairs(
     """
     distances = as_class_distances(class_distances)
     pairs = _similar_pairs(distances)
-    apart = _codeword_distances(codebook, assignment, pairs)
+    apart, n_rows = np.empty(len(pairs)), max(_PAIRS_AT_ONCE // codebook.n_margins, 1)
+    for start in range(0, len(pairs), n_rows):
+        first, second = assignment.codeword_of_class[pairs[start : start + n_rows]].T
+        apart[start : start + n_rows] = paired_distances(codebook.indicators_at(first), codebook.indicators_at(second))
     near = distances.between(pairs[:, 0], pairs[:, 1])
     n_ordered = distances.n_classes * (distances.n_classes - 1)
     mean_near = distances.moments().total / n_ordered or 1.0
@@ -205,12 +208,3 @@ def _similar_pairs(distances: ClassDistances) -> IntArray:
         neighbours, _ = nearest_classes(distances, asked, k=_NEIGHBOURS)
         pairs = np.column_stack([np.repeat(asked, neighbours.shape[1]), neighbours.ravel()])
     return np.unique(np.sort(pairs, axis=1), axis=0)
-
-
-def _codeword_distances(codebook: Codebook, assignment: Assignment, pairs: IntArray) -> FloatArray:
-    apart = np.empty(len(pairs))
-    n_rows = max(_PAIRS_AT_ONCE // codebook.n_margins, 1)
-    for start in range(0, len(pairs), n_rows):
-        first, second = assignment.codeword_of_class[pairs[start : start + n_rows]].T
-        apart[start : start + n_rows] = paired_distances(codebook.indicators_at(first), codebook.indicators_at(second))
-    return apart

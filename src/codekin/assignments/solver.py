@@ -143,19 +143,25 @@ def on_matrices(search: Search, **settings: Any) -> Solver:
 
 def solved_on_matrices(task: SearchTask, search: Search, **options: Any) -> AssignmentResult:
     """The result of a search for permutations, for a codebook and class distances."""
-    problem, sense, budget = task.problem, task.sense, task.budget
-    quadratic = quadratic_problem(problem, sense)
-    budget.score_of_objective = partial(_score_of_objective, problem, quadratic, sense)
+    problem, budget = task.problem, task.budget
+    quadratic = quadratic_problem(problem, task.sense)
+
+    def score_of(objective: float) -> float:
+        if not abs(objective) < inf:
+            return float("nan")
+        # The matrix was not centred if there are no spare codewords, to keep integers.
+        is_centred = quadratic.n > quadratic.n_active
+        mean = 0.0 if is_centred else problem.mean_class_distance * problem.codeword_moments.total
+        return problem.score_of_alignment(-task.sign * objective - mean)
+
+    budget.score_of_objective = score_of
     solution = search(quadratic, budget, task.seed, **options)
     assignment = Assignment(solution.order[: problem.n_classes], method=budget.method)
     history = solution.history.copy()
-    history[:, 1] = [budget.score_of_objective(objective) for objective in history[:, 1]]
-    bound = None
-    if solution.bound is not None and problem.n_codewords == problem.n_classes:
-        bound = budget.score_of_objective(solution.bound)
-    return task.result(
-        assignment, solution.n_evaluations, lambda _: history, bound=bound, is_optimal=solution.is_optimal
-    )
+    history[:, 1] = [score_of(objective) for objective in history[:, 1]]
+    is_bounded = solution.bound is not None and problem.n_codewords == problem.n_classes
+    facts: Any = {"bound": score_of(solution.bound or 0.0) if is_bounded else None, "is_optimal": solution.is_optimal}
+    return task.result(assignment, solution.n_evaluations, lambda _: history, **facts)
 
 
 def quadratic_problem(problem: AssignmentProblem, sense: Sense) -> QuadraticProblem:
@@ -196,19 +202,6 @@ def evaluated(task: SearchTask, assignment: Assignment, *, is_optimal: bool = Fa
     task.budget.score_of_objective = float
     task.budget.report(1, result.score)
     return replace(result, seed=None, bound=result.score if is_optimal else None)
-
-
-def _score_of_objective(
-    problem: AssignmentProblem, quadratic: QuadraticProblem, sense: Sense, objective: float
-) -> float:
-    """The score of a permutation with this objective."""
-    if not abs(objective) < inf:
-        return float("nan")
-    inner_product = -objective if sense == "preserving" else objective
-    if quadratic.n == quadratic.n_active:
-        # The matrix was not centred, to keep integers.
-        inner_product -= problem.mean_class_distance * problem.codeword_moments.total
-    return problem.score_of_alignment(inner_product)
 
 
 def spectral_class_order(class_distances: ClassDistances) -> IntArray:

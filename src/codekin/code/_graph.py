@@ -42,11 +42,9 @@ class GraphCodebook(Codebook):
 
     @cached_property
     def matrix(self) -> CodingMatrix:
-        """The codewords as rows, (n_codewords, n_bits), read-only."""
         return frozen(self.graph.codewords(np.arange(self.graph.n_paths, dtype=np.intp)))
 
     def codewords(self, indices: ArrayLike) -> CodingMatrix:
-        """The codewords at ``indices``, without computing the others."""
         if "matrix" in self.__dict__:
             return super().codewords(indices)
         return np.asarray(self.graph.codewords(np.asarray(indices, dtype=np.intp)))

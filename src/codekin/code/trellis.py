@@ -42,7 +42,6 @@ class TrellisCodebook(GraphCodebook):
 
     @property
     def path_edges(self) -> IntArray:
-        """The edges of every path."""
         return self.graph.unrank(np.arange(self.graph.n_paths))
 
     def check_spare_codewords(self, n_classes: int) -> None:

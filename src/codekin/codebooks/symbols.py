@@ -65,9 +65,7 @@ def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng
         leaders[:, 1:] = chosen[:, None] // places % n_symbols
         return leaders
     for place in range(1, n_cosets):
-        drawn = np.zeros((n_tries, n_bits), dtype=np.int8)
-        drawn[:, 1:] = rng.integers(n_symbols, size=(n_tries, n_bits - 1))
-        worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
+        drawn, worst = np.zeros((n_tries, n_bits), dtype=np.int8), np.array([n_bits])
         while worst.min() == n_bits:  # all of them exist already
             drawn[:, 1:] = rng.integers(n_symbols, size=(n_tries, n_bits - 1))
             worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
@@ -102,7 +100,9 @@ def reed_solomon(n_codewords: int, n_bits: int | None = None, *, n_symbols: int)
     n_codewords = checked_n_codewords(n_codewords, codebook="reed_solomon")
     if n_symbols < 3:
         raise ValueError(f"A Reed-Solomon code needs at least 3 symbols. Got n_symbols={n_symbols}.")
-    q, prime = max((power, p) for power, p in _prime_powers(n_symbols))
+    primes = [p for p in range(2, n_symbols + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]
+    powers = ((p**m, p) for p in primes for m in range(1, n_symbols.bit_length() + 1))
+    q, prime = max((power, p) for power, p in powers if power <= n_symbols)
     n_coefficients = fewest_bits(n_codewords, q)
     default = 1 if n_coefficients == 1 else min(COLUMNS_PER_SYMBOL * n_coefficients, q)
     n_bits = checked_n_bits(n_bits, n_codewords, n_columns=None, n_symbols=q, default=default)
@@ -117,12 +117,6 @@ def reed_solomon(n_codewords: int, n_bits: int | None = None, *, n_symbols: int)
     for coefficient in coefficients.T[::-1]:
         values = sums[products[values, np.arange(n_bits)], coefficient[:, None]]
     return Codebook(values, name="reed_solomon", n_symbols=q)
-
-
-def _prime_powers(largest: int) -> list[tuple[int, int]]:
-    """Powers of primes, and their primes."""
-    primes = [p for p in range(2, largest + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]
-    return [(p**m, p) for p in primes for m in range(1, largest.bit_length() + 1) if p**m <= largest]
 
 
 def _field(q: int, prime: int) -> tuple[IntArray, IntArray]:

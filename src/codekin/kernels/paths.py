@@ -315,18 +315,13 @@ def assign_online(
     n_paths, n_edges = len(taken), weights.shape[1]
     best, rank, length, last, price, place, walk = path_lists(edges, 1, max(min(k, n_paths), 2))
     source = len(n_ways) - 1
-    costs = np.empty(n_edges)
-    n_taken = 0
-    for p in range(n_paths):
-        n_taken += taken[p]
-    next_fallback = 0
+    costs, n_taken, next_fallback = np.empty(n_edges), taken.sum(), 0
     for i in range(len(order)):
         sample = order[i]
         label = class_index[sample]
         if label < 0:
             continue
-        for e in range(n_edges):
-            costs[e] = 0.0
+        costs[:] = 0.0
         for j in range(indptr[sample], indptr[sample + 1]):
             for e in range(n_edges):
                 costs[e] -= values[j] * weights[indices[j], e]

@@ -98,19 +98,11 @@ def solve_linear_assignment(cost, n, row_price, column_price, row_of_column):
     The other arrays are filled from index 1: ``cost[i, j] >= row_price[i + 1] + column_price[j + 1]``, with equality
     where row ``i`` gets column ``j``, and ``row_of_column``, which is one more than the row.
     """
-    for k in range(n + 1):
-        row_price[k] = 0.0
-        column_price[k] = 0.0
-        row_of_column[k] = 0
-    least = np.empty(n + 1)
-    came_from = np.empty(n + 1, np.int64)
-    done = np.empty(n + 1, np.bool_)
+    row_price[: n + 1], column_price[: n + 1], row_of_column[: n + 1] = 0.0, 0.0, 0
+    least, came_from, done = np.empty(n + 1), np.empty(n + 1, np.int64), np.empty(n + 1, np.bool_)
     for i in range(1, n + 1):
-        row_of_column[0] = i
-        column = 0
-        for k in range(n + 1):
-            least[k] = np.inf
-            done[k] = False
+        row_of_column[0], column = i, 0
+        least[:], done[:] = np.inf, False
         while True:
             done[column] = True
             row = row_of_column[column]
@@ -163,18 +155,15 @@ def node_bound(a, b, rising_a, falling_b, value_of_row, is_used, rows, values, c
         return 0.0
     rest_a, rest_b = np.empty((m, m)), np.empty((m, m))
     for x in range(m):
-        i, size = rows[x], 0
+        i, j, n_a, n_b = rows[x], values[x], 0, 0
         for k in range(n):
-            column = rising_a[i, k]
-            if value_of_row[column] < 0 and column != i:
-                rest_a[x, size] = a[i, column]
-                size += 1
-        j, size = values[x], 0
-        for k in range(n):
-            column = falling_b[j, k]
-            if not is_used[column] and column != j:
-                rest_b[x, size] = b[j, column]
-                size += 1
+            u, v = rising_a[i, k], falling_b[j, k]
+            if value_of_row[u] < 0 and u != i:
+                rest_a[x, n_a] = a[i, u]
+                n_a += 1
+            if not is_used[v] and v != j:
+                rest_b[x, n_b] = b[j, v]
+                n_b += 1
     for x in range(m):
         i = rows[x]
         for y in range(m):
@@ -196,8 +185,7 @@ def node_bound(a, b, rising_a, falling_b, value_of_row, is_used, rows, values, c
 @njit(cache=True, nogil=True)
 def _first_of_orbits(automorphisms, n_valid, valid, n, first):
     """``first[c]``: the smallest value that the valid automorphisms make equivalent to ``c``."""
-    for c in range(n):
-        first[c] = c
+    first[:n] = np.arange(n)
     changed = True
     while changed:
         changed = False
@@ -205,10 +193,8 @@ def _first_of_orbits(automorphisms, n_valid, valid, n, first):
             image = automorphisms[valid[g]]
             for c in range(n):
                 low = min(first[c], first[image[c]])
-                if first[c] != low or first[image[c]] != low:
-                    first[c] = low
-                    first[image[c]] = low
-                    changed = True
+                changed |= first[c] != low or first[image[c]] != low
+                first[c], first[image[c]] = low, low
 
 
 @njit(cache=True, nogil=True)
@@ -237,10 +223,7 @@ def explore(
     is_new = d == -1
     if is_new:
         d = 0
-        fixed_cost[0] = 0.0
-        n_valid[0] = automorphisms.shape[0]
-        for g in range(automorphisms.shape[0]):
-            valid_at[0, g] = g
+        fixed_cost[0], n_valid[0], valid_at[0] = 0.0, automorphisms.shape[0], np.arange(automorphisms.shape[0])
     while d >= 0:
         if is_new:
             if n_nodes == max_nodes and d > 0:
@@ -255,9 +238,7 @@ def explore(
             n_children[d], next_child[d] = 0, 0
             if d == n_active:
                 if fixed_cost[d] <= incumbent_objective[0] - step:
-                    incumbent_objective[0] = fixed_cost[d]
-                    for u in range(n):
-                        incumbent[u] = value_of_row[u]
+                    incumbent_objective[0], incumbent[:] = fixed_cost[d], value_of_row
             else:
                 bound = fixed_cost[d] + node_bound(
                     a, b, rising_a, falling_b, value_of_row, is_used, rows, values, cost, prices, row_of_column
@@ -343,8 +324,7 @@ def find_automorphisms(b, tolerance, max_steps, automorphisms):
             continue
         image[i] = c
         if i == n - 1:
-            for k in range(n):
-                automorphisms[n_found, k] = image[k]
+            automorphisms[n_found] = image
             n_found += 1
             if n_found == automorphisms.shape[0]:
                 break

@@ -227,11 +227,21 @@ def fill_node_sums(vectors, parent, node_of_class, codeword_of_class, node_sums)
 
 
 @njit(cache=True, nogil=True)
-def _swap_gain(parent, length, node_of_class, depth, linear, node_sums, difference, square, more_weight, u, v):
-    """By how much the alignment grows when u's vector grows by ``difference`` and v's shrinks by it."""
-    gain = (linear[u] - linear[v]) * more_weight - (depth[u] - depth[v]) * dot(difference, node_sums[0])
-    e, f = node_of_class[u], node_of_class[v]
-    # The later of two nodes in preorder is not above the other one: climb from it until both meet.
+def _swap_gain(
+    parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, difference, square, more_weight, u, v
+):
+    """By how much the alignment grows when u's vector grows by ``difference`` and v's, if any, shrinks by it."""
+    along_total, e, f = dot(difference, node_sums[0]), node_of_class[u], np.int64(-1)
+    if v >= 0:
+        gain = (linear[u] - linear[v]) * more_weight - (depth[u] - depth[v]) * along_total
+        f = node_of_class[v]
+    else:
+        along_depth = 0.0
+        for k in range(difference.shape[0]):
+            along_depth += difference[k] * depth_sums[k]
+        gain = linear[u] * more_weight + spread * (square + 2.0 * along_total)
+        gain -= along_depth + depth[u] * (square + along_total)
+    # The later of two nodes in preorder is not above the other one: climb from it until both meet, or to the top.
     while e != f:
         if e > f:
             gain += length[e] * (square + 2.0 * dot(difference, node_sums[e]))
@@ -239,24 +249,6 @@ def _swap_gain(parent, length, node_of_class, depth, linear, node_sums, differen
         else:
             gain += length[f] * (square - 2.0 * dot(difference, node_sums[f]))
             f = parent[f]
-    return gain
-
-
-@njit(cache=True, nogil=True)
-def _exchange_gain(
-    parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, difference, square, more_weight, u
-):
-    """By how much the alignment grows when u's vector grows by ``difference``, and no other's changes."""
-    along_total = dot(difference, node_sums[0])
-    along_depth = 0.0
-    for k in range(difference.shape[0]):
-        along_depth += difference[k] * depth_sums[k]
-    gain = linear[u] * more_weight + spread * (square + 2.0 * along_total)
-    gain -= along_depth + depth[u] * (square + along_total)
-    e = node_of_class[u]
-    while e >= 0:
-        gain += length[e] * (square + 2.0 * dot(difference, node_sums[e]))
-        e = parent[e]
     return gain
 
 
@@ -282,16 +274,10 @@ def anneal_tree_swaps(
         for k in range(width):
             difference[k] = vectors[d, k] - vectors[c, k]
             square += difference[k] * difference[k]
-        more_weight = weight[d] - weight[c]
-        if v >= 0:
-            gain = _swap_gain(
-                parent, length, node_of_class, depth, linear, node_sums, difference, square, more_weight, u, v
-            )
-        else:
-            gain = _exchange_gain(
-                parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, difference, square,
-                more_weight, u
-            )  # fmt: skip
+        gain = _swap_gain(
+            parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, difference, square,
+            weight[d] - weight[c], u, v
+        )  # fmt: skip
         if sampled.shape[0] > 0:
             sampled[proposal] = abs(gain)
             continue
@@ -302,22 +288,19 @@ def anneal_tree_swaps(
         class_of_codeword[d] = u
         class_of_codeword[c] = v
         add(depth_sums, difference, depth[u])
+        # Without another class, sums change up to the root, whose parent is -1.
+        e, f = node_of_class[u], np.int64(-1)
         if v >= 0:
             codeword_of_class[v] = c
             add(depth_sums, difference, -depth[v])
-            e, f = node_of_class[u], node_of_class[v]
-            while e != f:
-                if e > f:
-                    add(node_sums[e], difference, np.float32(1.0))
-                    e = parent[e]
-                else:
-                    add(node_sums[f], difference, np.float32(-1.0))
-                    f = parent[f]
-        else:
-            e = node_of_class[u]
-            while e >= 0:
+            f = node_of_class[v]
+        while e != f:
+            if e > f:
                 add(node_sums[e], difference, np.float32(1.0))
                 e = parent[e]
+            else:
+                add(node_sums[f], difference, np.float32(-1.0))
+                f = parent[f]
     return change
 
 

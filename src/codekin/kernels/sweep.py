@@ -84,9 +84,8 @@ def group_by_codeword(codeword_of_class, places, first):
     """
     n_assignments, n = codeword_of_class.shape
     following = np.empty(n, np.int64)
+    first[:] = 0
     for k in range(n):
-        for c in range(n + 1):
-            first[k, c] = 0
         for a in range(n_assignments):
             first[k, codeword_of_class[a, k] + 1] += 1
         for c in range(n):
@@ -124,8 +123,7 @@ def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, s
             target = np.uint64(n_bits + step)
             for i in range(LANES):
                 v[target, i] = v[left, i] + v[right, i]
-        for i in range(LANES):
-            lead[i] = 0
+        lead[:] = 0
         for c in range(sums.shape[0]):
             if c != own:
                 # An equal loss is enough for a lower class to win: its sum must be above zero, not only at zero.

@@ -100,8 +100,14 @@ def spectral(
         )
     matrix = columns[:, :n_bits]
     if not are_rows_distinct(matrix):
+        codewords = [row.tobytes() for row in matrix]
+        second = next(k for k, codeword in enumerate(codewords) if codewords.index(codeword) < k)
         if not repair:
-            raise ValueError(_equal_rows_sentence(matrix, columns.shape[1]))
+            more = f" more bits (there are {columns.shape[1]})," if n_bits < columns.shape[1] else ""
+            raise ValueError(
+                f"With {n_bits} bits the spectral codebook gives classes {codewords.index(codewords[second])} and "
+                f"{second} the same codeword. Use{more} another threshold or bandwidth, or repair=True."
+            )
         matrix = with_distinct_rows(matrix, margins[:, :n_bits])
     return Codebook(matrix, name="spectral", is_designed=True)
 
@@ -135,17 +141,6 @@ def _distinct_cuts(vectors: FloatArray, threshold: str) -> tuple[CodingMatrix, F
     first_with = {column.tobytes(): j for j, column in reversed(list(enumerate((columns * columns[0]).T)))}
     kept = sorted(first_with.values())
     return columns[:, kept], margins[:, kept]
-
-
-def _equal_rows_sentence(matrix: CodingMatrix, most_bits: int) -> str:
-    codewords = [row.tobytes() for row in matrix]
-    second = next(k for k, codeword in enumerate(codewords) if codeword in codewords[:k])
-    first = codewords.index(codewords[second])
-    more = f" more bits (there are {most_bits})," if matrix.shape[1] < most_bits else ""
-    return (
-        f"With {matrix.shape[1]} bits the spectral codebook gives classes {first} and {second} the same codeword. "
-        f"Use{more} another threshold or bandwidth, or repair=True."
-    )
 
 
 def random_projection(
