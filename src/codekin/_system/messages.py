@@ -25,11 +25,8 @@ ALIASES = {
 def near_name(given: Any, names: Iterable[str]) -> str | None:
     """The known name that was probably meant, or None.
 
-    >>> near_name("ovr", ["one_vs_one", "one_vs_rest"])
-    'one_vs_rest'
-    >>> near_name("Dense-Randm", ["dense_random", "sparse_random"])
-    'dense_random'
-    >>> near_name("something else", ["dense_random"])
+    >>> near_name("ovr", ["one_vs_one", "one_vs_rest"]), near_name("Dense-Randm", ["dense_random", "sparse_random"])
+    ('one_vs_rest', 'dense_random')
     """
     if not isinstance(given, str):
         return None

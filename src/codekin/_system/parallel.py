@@ -159,10 +159,8 @@ def share_work(
     has.
     """
     from joblib import Parallel, delayed
-    from joblib.parallel import get_active_backend
 
-    backend, _ = get_active_backend()
-    placed, parent = _placed(backend, shared), process_to_end_with()
+    placed, parent = _placed(_backend(), shared), process_to_end_with()
     # A local process without a part would outlive this one by minutes if this one were killed.
     n_jobs = None if parent is None else max(1, min(n_workers(), len(parts)))
     # Copy-on-write arrays count as writable, so kernels compiled for ordinary arrays accept them.
@@ -175,18 +173,20 @@ def share_work(
         ) from error
 
 
-def returned_as(kind: str) -> str:
-    """How joblib returns results: ``kind``, or "list" if its backend supports nothing else, as on Ray."""
+def _backend() -> Any:
     from joblib.parallel import get_active_backend
 
-    return kind if get_active_backend()[0].supports_return_generator else "list"
+    return get_active_backend()[0]
+
+
+def returned_as(kind: str) -> str:
+    """How joblib returns results: ``kind``, or "list" if its backend supports nothing else, as on Ray."""
+    return kind if _backend().supports_return_generator else "list"
 
 
 def process_to_end_with() -> int | None:
     """The number of this process if it starts its workers itself, for :func:`end_with`; otherwise None."""
-    from joblib.parallel import get_active_backend
-
-    return os.getpid() if type(get_active_backend()[0]).__name__ == "LokyBackend" else None
+    return os.getpid() if type(_backend()).__name__ == "LokyBackend" else None
 
 
 def end_with(parent: int | None) -> None:
@@ -216,9 +216,7 @@ def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[A
 
     It can be used after the block, but the workers no longer see what is written to it.
     """
-    from joblib.parallel import get_active_backend
-
-    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+    if process_to_end_with() is None:
         yield np.empty(shape, dtype)
         return
     n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize

@@ -112,25 +112,6 @@ class Sums:
             self.second_moment - part.second_moment,
         )
 
-    @property
-    def frequency(self) -> FloatArray:
-        """The share of each class in the weight."""
-        return np.asarray(self.class_weight / self.class_weight.sum())
-
-    @property
-    def mean(self) -> FloatArray:
-        """The mean of all samples."""
-        return np.asarray(self.class_sums.sum(axis=0) / self.class_weight.sum())
-
-    @property
-    def deviations(self) -> FloatArray:
-        """Row ``k`` is the frequency of class ``k`` times the difference of its mean and the mean of all."""
-        return np.asarray(self.class_sums / self.class_weight.sum() - np.outer(self.frequency, self.mean))
-
-    def whitening(self, penalty: float) -> FloatArray:
-        """A matrix ``W`` with ``W W' = (Sigma + penalty)^-1`` on the directions in which samples vary."""
-        return _whitening(self.second_moment / self.class_weight.sum() - np.outer(self.mean, self.mean), penalty)
-
 
 def _second_moment(coordinates: Coordinates, rows: IntArray) -> FloatArray:
     """The weighted sum over samples of their outer products with themselves."""
@@ -151,6 +132,7 @@ def _second_moment(coordinates: Coordinates, rows: IntArray) -> FloatArray:
 
 
 def _whitening(covariance: FloatArray, penalty: float) -> FloatArray:
+    """A matrix ``W`` with ``W W' = (Sigma + penalty)^-1`` on the directions in which samples vary."""
     variances, directions = linalg.eigh(covariance)
     # Samples, and so class means, do not vary along the rest; what is there is rounding.
     varies = variances > 1e-12 * max(float(variances[-1]), np.finfo(np.float64).tiny)
@@ -205,10 +187,13 @@ def _triangular_whitening(
 
 def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
     """The regression from sums over the training samples; ``penalty`` is relative to the mean squared error."""
-    whitening = sums.whitening(penalty)
-    whitened = sums.deviations @ whitening
+    total = sums.class_weight.sum()
+    frequency, mean = sums.class_weight / total, sums.class_sums.sum(axis=0) / total
+    whitening = _whitening(sums.second_moment / total - np.outer(mean, mean), penalty)
+    # Frequencies times the differences of the means of classes and that of all.
+    whitened = (sums.class_sums / total - np.outer(frequency, mean)) @ whitening
     coefficients = whitening @ whitened.T
-    return OneHotRidge(sums.frequency - sums.mean @ coefficients, coefficients, whitened @ whitened.T)
+    return OneHotRidge(frequency - mean @ coefficients, coefficients, whitened @ whitened.T)
 
 
 def ridge_by_conjugate_gradients(coordinates: Coordinates, penalty: float, rows: IntArray | None = None) -> OneHotRidge:

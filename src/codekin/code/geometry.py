@@ -91,13 +91,9 @@ def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable
 def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
     """Sums over the distances between all pairs of rows, without computing the distances.
 
-    With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is
-    ``(r_u + r_v - <W_u, W_v>) / 2``; if no bit is 0, ``|M|`` adds the same to all and ``W = M`` is enough. Of real rows
-    it is that with ``W = M`` and ``r_u = |M_u|^2 / 2``.
-
-    >>> import numpy as np
-    >>> codeword_moments(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
-    DistanceMoments(total=8.0, sum_of_squares=12.0, sum_of_squared_row_sums=22.0)
+    With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is ``(r_u + r_v
+    - <W_u, W_v>) / 2``; if no bit is 0, ``|M|`` adds the same to all and ``W = M`` is enough. Of real rows it is that
+    with ``W = M`` and ``r_u = |M_u|^2 / 2``.
     """
     n_codewords, n_bits = coding_matrix.shape
     is_ternary = not _is_real(coding_matrix) and not coding_matrix.all()
