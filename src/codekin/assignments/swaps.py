@@ -99,15 +99,10 @@ class SwapRun:
         propose(1.0, 1.0, _SAMPLES, gains)
         scale = float(np.median(gains[gains > 0])) if gains.any() else 1.0
         nothing = np.empty(0)
-        for temperature, factor, n_at_once in cooling_steps(
-            schedule.start * scale,
-            schedule.ratio,
-            n_at_once=_PROPOSALS_AT_ONCE,
-            n_proposals=n_proposals,
-            deadline=deadline,
-        ):
-            change = propose(temperature, factor, n_at_once, nothing)
-            self.note(n_at_once, self.alignment + change)
+        limits: Any = {"n_at_once": _PROPOSALS_AT_ONCE, "n_proposals": n_proposals, "deadline": deadline}
+        for step in cooling_steps(schedule.start * scale, schedule.ratio, **limits):
+            change = propose(*step, nothing)
+            self.note(step.n_proposals, self.alignment + change)
 
 
 class FoundAssignment(NamedTuple):
@@ -140,15 +135,15 @@ def by_swaps(prepare: Callable[..., Arrays], search: Callable[..., None], *needs
 
 
 def _swapped(task: SearchTask, arrays: Arrays, search: Callable[[Any, SwapRun, float], None]) -> AssignmentResult:
-    problem, sense, budget, sign = task.problem, task.sense, task.budget, task.sign
-    method = budget.method
+    problem, budget, sign = task.problem, task.budget, task.sign
     budget.score_of_objective = lambda objective: arrays.problem.score_of_alignment(-sign * objective)
 
     def start(_index: int, seed: int, deadline: float) -> FoundAssignment:
-        run = SwapRun(arrays.problem, arrays.class_order, budget, sense=sense, seed=seed)
+        run = SwapRun(arrays.problem, arrays.class_order, budget, sense=task.sense, seed=seed)
         if problem.n_classes > 1:
             search(arrays, run, deadline)
-        return FoundAssignment(run.assignment(method), -sign * run.best_alignment, run.n_evaluations, run.history)
+        found = run.assignment(budget.method)
+        return FoundAssignment(found, -sign * run.best_alignment, run.n_evaluations, run.history)
 
     runs = budget.run_restarts(start, task.seed)
     best = min(runs, key=lambda run: run.objective)

@@ -305,8 +305,7 @@ class ClassMoments:
             )
         if not (frequency > 0).all():
             raise ValueError(f"Every class must have a frequency greater than 0. Got {frequency.min()} instead.")
-        object.__setattr__(self, "frequency", frequency)
-        object.__setattr__(self, "explained", (explained + explained.T) / 2)
+        self.__dict__.update(frequency=frequency, explained=(explained + explained.T) / 2)
 
     def check(self, n_classes: int) -> None:
         """Raise unless these are the moments of so many classes."""

@@ -89,8 +89,7 @@ class TrellisGraph:
 
     def __post_init__(self) -> None:
         """Check the two numbers that define the graph."""
-        for name in ("n_paths", "width"):
-            object.__setattr__(self, name, index(getattr(self, name)))
+        self.__dict__.update(n_paths=index(self.n_paths), width=index(self.width))
         if self.n_paths < 2:
             raise ValueError(f"A trellis needs at least 2 codewords. Got {self.n_paths} instead.")
         if not 2 <= self.width <= self.n_paths:

@@ -331,14 +331,10 @@ def draw_pairs(
         axes.plot(ends, intercept + slope * ends, color=PALETTE["black"] if crowd < 1 else colour)
     closest = int(apart.argmin())
     first, second = (shortened(class_names[k[closest]]) for k in (u, v))
-    axes.annotate(
-        f"{first}{' ' if len(first + second) < 14 else chr(10)}and {second}",
-        (apart[closest], differing[closest]),
-        (5, 5),
-        textcoords="offset points",
-        size=8,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7},
-    ).set_in_layout(False)
+    named = f"{first}{' ' if len(first + second) < 14 else chr(10)}and {second}"
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
+    place: Any = {"xy": (apart[closest], differing[closest]), "xytext": (5, 5), "textcoords": "offset points"}
+    axes.annotate(named, **place, size=8, bbox=box).set_in_layout(False)
     axes.margins(y=0.12)
     if np.ptp(differing) == 0:
         axes.set_ylim(differing[0] - 1.5, differing[0] + 1.5)

@@ -232,21 +232,18 @@ def name_rows(axes: Axes, names: Sequence[object]) -> None:
 
 def name_columns(axes: Axes, names: Sequence[object]) -> None:
     """Label the columns of a symmetric matrix if all names are short; otherwise the labels of its rows suffice."""
-    longest = max(len(str(name)) for name in names)
-    if longest > 3:
+    if max(len(str(name)) for name in names) > 3:
         axes.set_xticks([])
-        return
-    step, size = fitting_step(len(names), inches_of(axes)[0], em=0.5 + LETTER_WIDTH * longest)
+    else:
+        number_columns(axes, names, largest=LARGEST)
+
+
+def number_columns(axes: Axes, names: Sequence[object], *, largest: float = 8.5) -> None:
+    """Label the columns of a matrix with numbers or short names. Column ``k`` is between ``k`` and ``k + 1``."""
+    em = 0.5 + LETTER_WIDTH * max(len(str(name)) for name in names)
+    step, size = fitting_step(len(names), inches_of(axes)[0], em=em)
     shown = range(0, len(names), step)
-    axes.set_xticks(np.array(shown) + 0.5, [str(names[k]) for k in shown], size=size)
-
-
-def number_columns(axes: Axes, numbers: Sequence[int]) -> None:
-    """Label the columns of a matrix with their numbers. Column ``k`` is between ``k`` and ``k + 1``."""
-    em = 0.5 + LETTER_WIDTH * len(str(max(numbers)))
-    step, size = fitting_step(len(numbers), inches_of(axes)[0], em=em)
-    shown = range(0, len(numbers), step)
-    axes.set_xticks(np.array(shown) + 0.5, [str(numbers[k]) for k in shown], size=min(size, 8.5))
+    axes.set_xticks(np.array(shown) + 0.5, [str(names[k]) for k in shown], size=min(size, largest))
 
 
 def settle(figure: Figure | SubFigure) -> None:
