@@ -308,6 +308,6 @@ class ClassMoments:
         self.__dict__.update(frequency=frequency, explained=(explained + explained.T) / 2)
 
     def check(self, n_classes: int) -> None:
-        """Raise unless these are the moments of so many classes."""
+        """Raise unless these are the moments of this many classes."""
         if len(self.frequency) != n_classes:
             raise ValueError(f"Moments of {n_classes} classes are needed. Got those of {len(self.frequency)} classes.")

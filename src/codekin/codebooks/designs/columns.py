@@ -39,6 +39,11 @@ def class_similarities(distances: FloatArray, bandwidth: float) -> FloatArray:
     return np.asarray(np.exp(-((distances / (bandwidth * mean)) ** 2) / 2))
 
 
+def column_key(column: NDArray[Any]) -> bytes:
+    """The same bytes for a column and its complement."""
+    return min(column.tobytes(), (-column).tobytes())
+
+
 def are_columns_useful(matrix: NDArray[Any]) -> bool:
     """Whether no column of -1 and +1 is constant, equal to another one or its complement."""
     n_codewords = len(matrix)

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from codekin.classes import ClassDistances
 from codekin.code import Codebook, CodingMatrix, FloatArray
 from codekin.codebooks.classic import check_parameter, checked_n_codewords, dense_n_bits
-from codekin.codebooks.designs.columns import class_similarities, distance_matrix, useful_signs
+from codekin.codebooks.designs.columns import class_similarities, column_key, distance_matrix, useful_signs
 
 DECAY = 1e-4
 """The weight of the squared weights of the network."""
@@ -198,7 +198,7 @@ def _with_zeros(signs: CodingMatrix, margins: FloatArray, sparsity: float) -> Co
     matrix = signs.copy()
     n_bits = signs.shape[1]
     opposite = (n_bits - signs.astype(np.int64) @ signs.T) // 2
-    taken = {_canonical(column) for column in signs.T}
+    taken = {column_key(column) for column in signs.T}
     n_zeros = int(sparsity * signs.size)
     for place in np.argsort(margins, axis=None, kind="stable").tolist():
         if not n_zeros:
@@ -208,16 +208,11 @@ def _with_zeros(signs: CodingMatrix, margins: FloatArray, sparsity: float) -> Co
         thinned = matrix[:, bit].copy()
         thinned[row] = 0
         has_both_sides = thinned.max() > 0 > thinned.min()
-        if has_both_sides and (opposite[row, against] > 1).all() and _canonical(thinned) not in taken:
-            taken.remove(_canonical(matrix[:, bit]))
-            taken.add(_canonical(thinned))
+        if has_both_sides and (opposite[row, against] > 1).all() and column_key(thinned) not in taken:
+            taken.remove(column_key(matrix[:, bit]))
+            taken.add(column_key(thinned))
             opposite[row, against] -= 1
             opposite[against, row] -= 1
             matrix[row, bit] = 0
             n_zeros -= 1
     return matrix
-
-
-def _canonical(column: CodingMatrix) -> bytes:
-    """The same bytes for a column and its complement."""
-    return min(column.tobytes(), (-column).tobytes())

@@ -18,6 +18,7 @@ from codekin.codebooks.classic import (
     n_binary_columns,
     n_ternary_columns,
 )
+from codekin.codebooks.designs.columns import column_key
 from codekin.codebooks.random import dense_random
 
 MAX_CROSS_VALIDATED = 12
@@ -174,7 +175,7 @@ class Ensemble:
         """The best column with two classes on its two sides, by floating search; None if all are there already."""
         column: CodingMatrix = np.zeros(len(self.matrix), dtype=np.int8)
         column[first], column[second] = 1, -1
-        known = {_key(one) for one in self.matrix.T}
+        known = {column_key(one) for one in self.matrix.T}
         candidates, reached = [column], np.inf
         lowest, best = np.inf, None
         while candidates:
@@ -182,7 +183,7 @@ class Ensemble:
             added = _distances(self.trials, columns, self.trials.margins(columns))
             errors = self.errors(added)
             for place, error in enumerate(errors):
-                if error < lowest and _key(candidates[place]) not in known:
+                if error < lowest and column_key(candidates[place]) not in known:
                     lowest, best = float(error), (candidates[place], added[:, :, place])
             place = int(errors.argmin())
             if not errors[place] < reached:
@@ -200,11 +201,6 @@ def _neighbours(column: CodingMatrix, fixed: tuple[int, int]) -> Iterator[Coding
                 changed = column.copy()
                 changed[k] = sign
                 yield changed
-
-
-def _key(column: CodingMatrix) -> bytes:
-    """The same for a column and its complement."""
-    return np.asarray(column * column[np.flatnonzero(column)[0]], dtype=np.int8).tobytes()
 
 
 def _distances(trials: ColumnTrials, columns: CodingMatrix, margins: Margins) -> FloatArray:
