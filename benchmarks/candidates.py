@@ -26,7 +26,7 @@ from codekin._system.files import bytes_in
 from codekin._system.parallel import limited_threads
 from codekin._system.rows import SparseRows
 from codekin.data import load_dataset
-from codekin.kernels.class_index import _keep_largest
+from codekin.kernels.class_vectors import _keep_largest
 from codekin.model.class_vectors import ClassIndex, index_entries
 from codekin.model.reranking import CANDIDATE_SOURCES
 

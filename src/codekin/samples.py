@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -100,3 +100,26 @@ def stratified_folds(class_index: IntArray, n_folds: int, rng: np.random.Generat
     fold = np.empty(len(class_index), dtype=np.intp)
     fold[by_class] = np.arange(len(class_index)) % n_folds
     return fold
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedLabels:
+    """Labels as class indices: 8 bytes per sample, however long the labels are.
+
+    Estimators accept it instead of an array of labels, and NumPy converts it to one. ``classes`` are the distinct
+    labels in sorted order, some perhaps without samples; ``classes[class_index[i]]`` is the label of sample ``i``.
+
+    >>> np.asarray(EncodedLabels(np.array(["cat", "dog"]), np.array([1, 0, 1])))
+    array(['dog', 'cat', 'dog'], dtype='<U3')
+    """
+
+    classes: NDArray[Any]
+    class_index: IntArray = field(repr=False)
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return len(self.class_index)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The labels one by one."""
+        return np.asarray(self.classes[self.class_index], dtype=dtype)

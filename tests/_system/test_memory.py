@@ -65,6 +65,6 @@ def test_freed_memory_is_given_back_where_the_system_can_do_that(monkeypatch):
     asked = []
     libraries = (None, object(), SimpleNamespace(malloc_trim=asked.append))
     for library in libraries:
-        monkeypatch.setattr(memory, "_c_library", lambda found=library: found)
+        monkeypatch.setattr(memory.ctypes, "CDLL", lambda _, found=library: found)
         memory.give_back()
     assert asked == [0]  # by the one that can

@@ -5,8 +5,7 @@ import pytest
 
 from codekin.classes.means import halving_tree
 from codekin.code import Assignment, Codebook
-from codekin.code.tree import LEAVES_PER_CHILD, TreeGraph
-from codekin.codebooks.graphs import label_tree
+from codekin.code.tree import LEAVES_PER_CHILD, TreeGraph, label_tree
 
 SIZES = [(2, 2), (3, 2), (9, 2), (64, 4), (1000, 3), (1532, 32), (5000, 8)]
 

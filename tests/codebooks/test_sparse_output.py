@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tests.codebooks.class_layouts import groups, places
 
-from codekin.codebooks.designs.similarity import _lengthened, _scaled, gradient, objective, sparse_output
+from codekin.codebooks.designs.similarity import _lengthened, _scaled, gradient, sparse_output
 
 
 def opposite_shares(matrix):
@@ -18,6 +18,14 @@ def test_similar_classes_are_more_often_on_the_same_side_of_the_bits_that_use_bo
     for seed in range(3):
         apart = opposite_shares(sparse_output(12, n_bits, class_distances=distances, rng=seed).matrix)
         assert apart[is_together & ~np.eye(12, dtype=bool)].mean() < 0.7 * apart[~is_together].mean()
+
+
+def objective(columns, similarities, decorrelation):
+    products = columns.T @ columns
+    np.fill_diagonal(products, 0)
+    similar = (columns * (similarities @ columns)).sum() / 2
+    uneven = (columns.sum(axis=0) ** 2).sum() / (2 * len(columns))
+    return decorrelation * (products**2).sum() / (4 * columns.size) + uneven - similar
 
 
 def test_the_gradient_agrees_with_differences_of_the_objective():

@@ -5,7 +5,7 @@ import pytest
 from tests.reference.label_tree import leaf_log_probabilities
 
 from codekin.code import Assignment
-from codekin.codebooks.graphs import label_tree
+from codekin.code.tree import label_tree
 from codekin.decoding.beam_search import BeamSearchDecoder
 
 CASES = [(5, 2), (40, 2), (100, 3), (700, 8)]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from codekin import ExtremeClassifier
-from codekin.code.types import EncodedLabels
 from codekin.data import SparseData, cached_data, make_sparse_topics, write_data
+from codekin.samples import EncodedLabels
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier, ExtremeClassifier, SubclassClassifier, load_model, save_model
-from codekin.code.types import EncodedLabels
+from codekin.samples import EncodedLabels
 
 CLASSIFIERS = {
     "default": ECOCClassifier(random_state=0),

@@ -13,8 +13,8 @@ from scipy import sparse
 
 from codekin._system.parallel import available_threads, limited_threads, with_workers
 from codekin._system.rows import StoredRows
+from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
-from codekin.codebooks.graphs import label_tree
 from codekin.data import make_sparse_topics
 from codekin.estimators import ExtremeClassifier
 from codekin.fitting import codes

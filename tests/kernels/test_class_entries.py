@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from tests.reference import reranking as reference
 
-from codekin.kernels.class_index import list_by_feature, turns_by_feature
+from codekin.kernels.class_vectors import list_by_feature, turns_by_feature
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.reference import class_index
 
-from codekin.kernels.class_index import best_of_index, best_of_index_in, index_room
+from codekin.kernels.class_vectors import best_of_index, best_of_index_in, index_room
 from codekin.model.class_vectors import ClassIndex, ClassVectors
 
 seeds = st.integers(0, 2**32 - 1)

@@ -8,7 +8,7 @@ from tests.reference import label_tree as reference
 
 from codekin._system.rows import Row
 from codekin.code import Assignment, Code
-from codekin.codebooks.graphs import label_tree
+from codekin.code.tree import label_tree
 from codekin.kernels.label_tree import FAR
 from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import ClassVectors

@@ -7,7 +7,7 @@ from scipy import sparse
 from tests.reference import online_paths as reference
 
 from codekin.code.trellis import TrellisGraph
-from codekin.kernels.online_paths import assign_online
+from codekin.kernels.paths import assign_online
 
 graphs = st.integers(2, 40).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 5))))
 

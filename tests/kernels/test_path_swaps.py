@@ -41,9 +41,9 @@ class Search:
     def anneal(self, *, sign=1.0, temperature=30.0, cooling=0.99, n_proposals=30, max_swaps=1_000, seed=0, n_samples=0):
         arrays, sampled = self.arrays, np.zeros(n_samples)
         found = anneal_path_swaps(
-            arrays.edges, arrays.points, self.squares, arrays.offset, self.height, arrays.scale, self.edge_sums,
-            self.products, self.paths, self.classes, sign, temperature, cooling, n_proposals, max_swaps, sampled,
-            np.array([seed], np.uint64)
+            arrays.problem.codebook.path_edges, arrays.points, self.squares, arrays.offset, self.height, arrays.scale,
+            self.edge_sums, self.products, self.paths, self.classes, sign, temperature, cooling, n_proposals, max_swaps,
+            sampled, np.array([seed], np.uint64)
         )  # fmt: skip
         return (*found, sampled)
 

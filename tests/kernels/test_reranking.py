@@ -7,8 +7,8 @@ from scipy import sparse
 from tests.reference import paths, reranking
 
 from codekin.code.trellis import TrellisGraph
+from codekin.kernels.class_vectors import LEAST_GRADIENT, find_entries, learn_vectors
 from codekin.kernels.reranking import rank_candidates, score_classes
-from codekin.kernels.vector_learning import LEAST_GRADIENT, find_entries, learn_vectors, most_entries
 from codekin.model.class_vectors import ClassVectors, listed_by_feature
 
 graphs = st.integers(2, 60).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 6))))
@@ -155,7 +155,7 @@ def test_a_pass_of_learning_follows_its_formula(seed):
         curvature = np.full(compressed.nnz, 0.3, np.float32)
         room = np.zeros(n_features, np.float32), np.full(n_classes, -1, np.int32)
         for batch in (order[:5], order[5:]):
-            n_entries = most_entries(batch, of_rows[0], 4)
+            n_entries = 4 * int(np.diff(of_rows[0])[batch].sum())
             compared, ends = np.empty((len(batch), 4), np.int32), np.empty((len(batch), 5), np.int64)
             found = compared, ends, np.empty(n_entries, np.int64), np.empty(n_entries, np.float32)
             listed = candidates.astype(np.int32)

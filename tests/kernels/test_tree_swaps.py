@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tests.reference import tree_swaps as reference
 
 from codekin.assignments.scores import AssignmentProblem
-from codekin.assignments.tree_swaps import TreeProblem
+from codekin.assignments.swaps import TreeProblem
 from codekin.classes import ClassTree
 from codekin.classes.tree_distances import TreeDistances
 from codekin.code import Codebook
-from codekin.kernels.tree_swaps import anneal_tree_swaps, fill_node_sums
+from codekin.kernels.swaps import anneal_tree_swaps, fill_node_sums
 
 seeds = st.integers(0, 2**32 - 1)
 

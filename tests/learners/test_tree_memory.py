@@ -8,7 +8,7 @@ from scipy import sparse
 
 from codekin._system.parallel import on_threads
 from codekin.code import Assignment, Code
-from codekin.codebooks.graphs import label_tree
+from codekin.code.tree import label_tree
 from codekin.learners import Checkpoints, Softmax, tree_softmax
 from codekin.learners.tree_samples import NodeMemory, TreeSamples, Workspace, bytes_in_training
 from codekin.samples import Samples

@@ -10,7 +10,7 @@ from codekin._system.checkpoints import CheckpointError
 from codekin._system.memory import in_units
 from codekin._system.parallel import with_workers
 from codekin.code import Assignment, Code
-from codekin.codebooks.graphs import label_tree
+from codekin.code.tree import label_tree
 from codekin.data import SparseData, cached_data, write_data
 from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_softmax
 from codekin.learners.tree_bits import TreeBits

@@ -1,4 +1,4 @@
-"""Arrays in safetensors and .npy files, and checks of arrays that index others.
+"""Arrays in safetensors and .npy files, and checks of arrays: indices of others, and numbers of a reasonable size.
 
 Arrays are written without a copy and memory-mapped when read. A safetensors file is a JSON header followed by the bytes
 of the arrays, so it cannot run code. Indices are checked before they are used, in the type stored in the file:
@@ -13,31 +13,31 @@ from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar, cast
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+from scipy import sparse
 
 from codekin._system.files import whole_file
+from codekin._system.rows import StoredRows
 
 Arrays = dict[str, NDArray[Any]]
 AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 
-NOT_AN_ARRAY = (
-    ValueError,
-    TypeError,
-    KeyError,
-    OverflowError,
-    EOFError,
-    SyntaxError,
-    TokenError,
-    RecursionError,
-    BadZipFile,
-)
+_BROKEN = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
+NOT_AN_ARRAY = (*_BROKEN, EOFError, SyntaxError, TokenError, BadZipFile)
 """What NumPy raises for a file that is not a .npy file. Some come from its parsers of Python literals and of ZIP
 archives, which it takes any file that begins with PK for."""
+
+MAX_SINGLE = 1e15
+"""In single precision, a sum of a hundred million squares of larger numbers may overflow."""
+MAX_DOUBLE = 1e100
+"""The same for double precision, with some room for weights."""
+MIN_SINGLE = 1e-15
+"""If all numbers are smaller than this, results in single precision may underflow to zero."""
 
 # In the order in which the safetensors package writes them: every array starts at a multiple of its item size.
 _KINDS = "U64 <u8, I64 <i8, F64 <f8, F32 <f4, U32 <u4, I32 <i4, F16 <f2, U16 <u2, I16 <i2, I8 i1, U8 u1, BOOL ?"
@@ -46,10 +46,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays to a file, which appears whole or not at all, and flush it to disk.
-
-    Contiguous arrays are not copied.
-    """
+    """Write arrays to a file, which appears whole or not at all, and flush it to disk."""
     header, names = _header(arrays)
     with whole_file(path) as stream:
         stream.write(header)
@@ -101,7 +98,7 @@ def read_arrays(path: Path) -> Arrays:
         if end != len(content):
             raise ValueError("there are more bytes after its last array")
         return {name: arrays[name] for name in header}
-    except (struct.error, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (*_BROKEN, struct.error, AttributeError) as error:
         raise ValueError(f"{path} is not a readable safetensors file: {error}.") from error
 
 
@@ -117,11 +114,7 @@ def writeable(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_narrow(integers: NDArray[Any]) -> NDArray[Any]:
-    """The same integers in the smallest type that holds them all.
-
-    >>> as_narrow(np.array([3, 300]))
-    array([  3, 300], dtype=uint16)
-    """
+    """The same integers in the smallest type that holds them all."""
     smallest, largest = int(integers.min(initial=0)), int(integers.max(initial=0))
     return integers.astype(np.result_type(np.min_scalar_type(smallest), np.min_scalar_type(largest)))
 
@@ -135,7 +128,14 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
         with path.open("rb") as file:
             if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
                 file.seek(0)
-                _check_npy(file, path.stat().st_size)
+                version = npy.read_magic(file)
+                shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+                if dtype.hasobject:
+                    raise ValueError("it holds Python objects, which are not read")
+                # A header that promises other bytes than there are: NumPy would first allocate the promise.
+                is_other = prod(shape) * dtype.itemsize != path.stat().st_size - file.tell()
+                if min(shape, default=0) < 0 or not dtype.itemsize or is_other:
+                    raise ValueError(f"its bytes are not those of an array of shape {shape} and type {dtype}")
         array = np.load(path, mmap_mode="r" if is_mapped else None, allow_pickle=False)
     except NOT_AN_ARRAY as error:
         reason = " ".join(str(error).split()).rstrip(".")
@@ -148,31 +148,17 @@ def read_npy(path: Path, *, is_mapped: bool = False) -> NDArray[Any]:
     return array
 
 
-def _check_npy(file: IO[bytes], n_bytes: int) -> None:
-    """Raise ValueError if a header promises more or fewer than ``n_bytes``: NumPy would first allocate the promise."""
-    version = npy.read_magic(file)
-    shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
-    if dtype.hasobject:
-        raise ValueError("it holds Python objects, which are not read")
-    if min(shape, default=0) < 0 or not dtype.itemsize or prod(shape) * dtype.itemsize != n_bytes - file.tell():
-        raise ValueError(f"its bytes are not those of an array of shape {shape} and type {dtype}")
-
-
 def check_indices(indices: NDArray[Any], n_items: int, name: str) -> None:
     """Raise ValueError unless all are integers from 0 to ``n_items - 1``."""
     _check_integers(indices, name)
-    if indices.size:
-        smallest, largest = int(indices.min()), int(indices.max())
-        if smallest < 0 or largest >= n_items:
-            wrong = smallest if smallest < 0 else largest
-            raise ValueError(f"{name} must be from 0 to {n_items - 1}. Got {wrong} instead.")
+    smallest, largest = (int(indices.min()), int(indices.max())) if indices.size else (0, -1)
+    if smallest < 0 or largest >= n_items:
+        wrong = smallest if smallest < 0 else largest
+        raise ValueError(f"{name} must be from 0 to {n_items - 1}. Got {wrong} instead.")
 
 
 def check_ends(ends: NDArray[Any], n_items: int, name: str) -> None:
-    """Raise ValueError unless they start with 0, never decrease and end with ``n_items``.
-
-    ``ends`` says where each part starts, and where the last one ends; together the parts have ``n_items`` items.
-    """
+    """Raise ValueError unless where parts begin starts with 0, never decreases, and the last ends with ``n_items``."""
     _check_integers(ends, name)
     if not len(ends) or int(ends[0]) != 0 or int(ends[-1]) != n_items or (ends[1:] < ends[:-1]).any():
         raise ValueError(f"{name} must increase from 0 to {n_items}.")
@@ -203,3 +189,66 @@ def _check_integers(numbers: NDArray[Any], name: str) -> None:
         raise ValueError(
             f"{name} must be a one-dimensional array of integers. Got shape {numbers.shape} of type {numbers.dtype}."
         )
+
+
+def largest_magnitude(X: Any) -> float:
+    """The largest absolute value; 0 if there are no values, NaN if one of them is NaN."""
+    if isinstance(X, StoredRows):
+        return max((largest_magnitude(block.data) for _, block in X.blocks()), default=0.0)
+    values = np.asarray(X)
+    if sparse.issparse(X):
+        rows: Any = X if hasattr(X, "indptr") else sparse.csr_array(cast(Any, X))
+        values = rows.data
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
+    """Raise ValueError if samples are too large for learners in single precision or, in training, too small."""
+    largest = largest_magnitude(X)
+    if not np.isfinite(largest):
+        raise ValueError(f"The values of X must be finite. Got {largest}.")
+    if largest > MAX_SINGLE:
+        raise ValueError(
+            f"The values of X must be at most {MAX_SINGLE:g} for learners in single precision. "
+            f"Got {largest:g}; scale the features."
+        )
+    if is_to_learn_from and 0 < largest < MIN_SINGLE:
+        raise ValueError(
+            f"Some values of X must be at least {MIN_SINGLE:g} for learners in single precision. "
+            f"Got at most {largest:g}; scale the features."
+        )
+
+
+def check_weights(weights: NDArray[Any]) -> None:
+    """Raise ValueError if weights of samples are negative, or too large to add and multiply."""
+    if len(weights) and weights.min() < 0:
+        raise ValueError(f"The weights of samples must not be negative. Got {weights.min():g}.")
+    largest = largest_magnitude(weights)
+    if not largest <= MAX_SINGLE:
+        raise ValueError(
+            f"The weights of samples must be at most {MAX_SINGLE:g}. Got {largest:g}; divide all of them by a number."
+        )
+
+
+def check_learned(weights: NDArray[Any]) -> None:
+    """Raise ValueError if a learner diverged; with default settings none does on samples that passed the checks."""
+    if not np.isfinite(largest_magnitude(weights)):
+        raise ValueError(
+            "The weights of the bits have grown beyond single precision. Scale the features and the sample weights, "
+            "or make the learner's steps smaller (a larger 'r' of AROW, a smaller 'step' of Softmax)."
+        )
+
+
+def bounded_margins(margins: NDArray[Any]) -> NDArray[Any]:
+    """Margins clipped to ``MAX_SINGLE``, so that their squares can be added up. Raises ValueError if one is NaN."""
+    largest = largest_magnitude(margins)
+    if largest <= MAX_SINGLE:
+        return margins
+    if np.isnan(largest):
+        sample, bit = (int(place) for place in np.argwhere(np.isnan(margins))[0])
+        raise ValueError(
+            f"The margin of bit {bit} is not a number for sample {sample}. Its features may be too large or too "
+            "small for the learner; scale them. Or those of all training samples were the same, from which some "
+            "learners, such as GaussianNB, learn nothing but NaN."
+        )
+    return np.asarray(np.clip(margins, -MAX_SINGLE, MAX_SINGLE))

@@ -139,8 +139,15 @@ class Checkpoints:
         """The checkpoint to resume from, which must be of this ``training``; None without one or if not resuming."""
         if not (self.resume and (self.folder / DESCRIPTION).is_file()):
             return None
-        description = self._description()
-        _check_same_training(self.folder, description["training"], json.loads(json.dumps(dict(training))))
+        description, now = self._description(), json.loads(json.dumps(dict(training)))
+        before = description["training"]
+        for name in [*now, *before]:
+            if before.get(name) != now.get(name):
+                then, is_now = _short(before.get(name)), _short(now.get(name))
+                raise CheckpointError(
+                    f"The checkpoint in {self.folder} is of another training: its {name} is {then}, not {is_now}. Give "
+                    "the same data and options, or start again without resuming."
+                )
         return Checkpoint(self.folder, description["progress"], description["files"])
 
     def clear(self) -> None:
@@ -211,16 +218,6 @@ def _generation(path: Path) -> int:
     """The number at the end of a file's name; 0 for other files."""
     match = re.fullmatch(rf".+-([0-9]+){re.escape(SUFFIX)}", path.name)
     return int(match[1]) if match else 0
-
-
-def _check_same_training(folder: Path, before: Json, now: Json) -> None:
-    for name in [*now, *before]:
-        then, is_now = before.get(name), now.get(name)
-        if then != is_now:
-            raise CheckpointError(
-                f"The checkpoint in {folder} is of another training: its {name} is {_short(then)}, "
-                f"not {_short(is_now)}. Give the same data and options, or start again without resuming."
-            )
 
 
 def _short(value: object) -> str:

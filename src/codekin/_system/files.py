@@ -77,10 +77,9 @@ def _sync(path: Path) -> None:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock an open file or folder; False if another process has locked it.
+    """Lock an open file or folder until the descriptor is closed; False if another process has locked it.
 
-    The lock ends when the descriptor is closed. Always True where there are no locks: on Windows, and on file systems
-    that don't support them.
+    Always True where there are no locks: on Windows, and on file systems that don't support them.
     """
     try:
         import fcntl
@@ -95,15 +94,18 @@ def try_lock(descriptor: int) -> bool:
 
 @contextmanager
 def locked_folder(folder: Path, refusal: str) -> Iterator[None]:
-    """Keep other processes from locking a folder while the block runs.
+    """Lock a folder while the block runs; FileExistsError with the message ``refusal`` if another process has.
 
-    The folder is created if it does not exist, and removed if it is empty at the end. Raises FileExistsError with the
-    message ``refusal`` if another process has locked it.
+    The folder is created if it does not exist, and removed if it is empty at the end.
     """
     if os.name == "nt":  # folders cannot be opened there, so there is no lock
         yield
         return
-    descriptor = _opened(folder)
+    descriptor = None
+    while descriptor is None:  # again if another process removes it before it is opened
+        make_folder(folder)
+        with suppress(FileNotFoundError):
+            descriptor = os.open(folder, os.O_RDONLY)
     try:
         if not try_lock(descriptor):
             raise FileExistsError(refusal)
@@ -116,32 +118,20 @@ def locked_folder(folder: Path, refusal: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _opened(folder: Path) -> int:
-    """A descriptor of the folder; retries if another process removes it before it is opened."""
-    while True:
-        make_folder(folder)
-        with suppress(FileNotFoundError):
-            return os.open(folder, os.O_RDONLY)
-
-
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary stream whose content becomes the file ``path`` when the block ends without an error.
 
-    Until then the content is in a hidden file of the same folder: readers see the old file or the new one, never a
-    part. Symbolic links are followed. Devices and pipes are written directly. A file that is a mount point cannot be
-    replaced, so the finished content is copied into it.
-
-    The folder must exist.
+    Until then the content is in a hidden file of the same folder, which must exist: readers see the old file or the new
+    one, never a part. Symbolic links are followed. Devices and pipes are written directly. A file that is a mount point
+    cannot be replaced, so the finished content is copied into it.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     page = Path(folder) / "page.html"
-    ...     with whole_file(page) as stream:
-    ...         _ = stream.write(b"hello")
-    ...         print(page.exists())
-    ...     print(page.read_text())
-    False
+    ...     with whole_file(Path(folder) / "page.html") as stream:
+    ...         print(stream.write(b"hello"), (Path(folder) / "page.html").exists())
+    ...     print((Path(folder) / "page.html").read_text())
+    5 False
     hello
     """
     if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
@@ -150,7 +140,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         return
     target = followed(path)
     remove_abandoned(target.parent, target.name)
-    partial, stream = _new_file(target)
+    while True:
+        partial = hidden_name(target.parent, target.name)
+        stream = partial.open("xb")
+        if try_lock(stream.fileno()) and partial.exists():
+            break
+        stream.close()  # another writer removed it just before it was locked
     try:
         with named_in_errors(target), stream:
             yield stream
@@ -164,10 +159,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def followed(path: str | os.PathLike[str]) -> Path:
-    """The file or folder, existing or not, that a path leads to: the path itself unless it is a symbolic link.
-
-    Raises OSError if links form a loop.
-    """
+    """The file or folder, existing or not, that a path leads to; OSError if symbolic links form a loop."""
     target = Path(path)
     if target.is_symlink() or target.name in ("", ".."):
         target = Path(os.path.realpath(target))
@@ -199,21 +191,8 @@ def json_checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
-def _new_file(target: Path) -> tuple[Path, BinaryIO]:
-    """A new hidden file next to the target, locked."""
-    while True:
-        partial = hidden_name(target.parent, target.name)
-        stream = partial.open("xb")
-        if try_lock(stream.fileno()) and partial.exists():
-            return partial, stream
-        stream.close()  # another writer removed it just before it was locked
-
-
 def hidden_name(place: Path, name: str) -> Path:
-    """A hidden path in the folder ``place`` for something that is called ``name`` once it is complete.
-
-    The name is empty for a temporary folder whose files move into ``place`` under their own names.
-    """
+    """A hidden path in the folder ``place`` for what is called ``name`` once complete; empty for several files."""
     return place / f".{name}.{secrets.token_hex(4)}.partial"
 
 
@@ -251,11 +230,9 @@ FIXED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM)
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new folder whose content becomes that of the folder ``path`` when the block ends without an error.
 
-    Until then it has a hidden name next to ``path``. What was at ``path`` stays until the new folder is complete and is
-    then removed; where the system can exchange two names, ``path`` exists at every moment. Symbolic links are followed.
-    A folder that :func:`is_fixed` holds some old and some new files for a moment; its hidden files stay.
-
-    The parent folder must exist.
+    Until then it has a hidden name next to ``path``, in an existing folder. What was at ``path`` stays until the new
+    folder is complete; where the system can exchange two names, ``path`` exists at every moment. Symbolic links are
+    followed. A folder that :func:`is_fixed` holds some old and some new files for a moment; its hidden files stay.
     """
     target = followed(path)
     if is_fixed(target):
@@ -277,8 +254,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 def whole_files(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new folder whose files move into the folder ``path`` when the block ends; none do if it raises an error.
 
-    Until then it has a hidden name inside that folder. The files are renamed one by one: those of the same names are
-    replaced, others stay.
+    Until then it has a hidden name inside that folder. Files of the same names are replaced, others stay.
     """
     target = followed(path)
     with _new_folder(target, "") as partial:
@@ -290,10 +266,7 @@ def whole_files(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Raise OSError if :func:`whole_folder` could not write this folder. The attempt leaves nothing behind.
-
-    The parent folders need not exist.
-    """
+    """Raise OSError if :func:`whole_folder` could not write this folder; its parents need not exist."""
     target = followed(path)
     place, name = (target, "") if is_fixed(target) else (target.parent, target.name)
     while not os.path.lexists(place):

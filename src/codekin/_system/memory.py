@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 
 MEMINFO = Path("/proc/meminfo")
@@ -16,8 +16,7 @@ STATM = Path("/proc/self/statm")
 def available_memory() -> int | None:
     """How many bytes this process can still allocate without swapping, or None if the system does not say.
 
-    The minimum over the machine, the process's control group (a container's limit) and the process's own limit
-    (``ulimit -v``).
+    The minimum over the machine, the control group (a container's limit) and the process's own limit (``ulimit -v``).
     """
     sources = (_left_on_machine(), _left_in_control_group(), _left_in_address_space())
     left = [known for known in sources if known is not None]
@@ -25,9 +24,7 @@ def available_memory() -> int | None:
 
 
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:
-    """Raise MemoryError if fewer than ``n_bytes`` are available, before an allocation fails or a process is killed.
-
-    ``what`` is the subject of the message, ``remedy`` its second sentence.
+    """Raise MemoryError, ``what`` needs too much and a ``remedy``, if fewer than ``n_bytes`` are available.
 
     >>> require_memory(10**18, "A matrix of all pairs", "Use a class tree.")
     Traceback (most recent call last):
@@ -40,21 +37,9 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
 
 
 def give_back() -> None:
-    """Return memory that was freed to the system, if the C library keeps it (glibc does); takes about a millisecond.
-
-    Large arrays of one stage otherwise stay with the process while the next stage asks for arrays of other sizes.
-    """
-    trim = getattr(_c_library(), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _c_library() -> ctypes.CDLL | None:
-    try:
-        return ctypes.CDLL(None)
-    except (OSError, TypeError):  # there is none with this name, as on Windows
-        return None
+    """Return memory that was freed to the system, if the C library keeps it (glibc does); takes about a millisecond."""
+    with suppress(OSError, TypeError, AttributeError):  # there is no such library, as on Windows, or function
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def in_units(n_bytes: float) -> str:
@@ -63,18 +48,12 @@ def in_units(n_bytes: float) -> str:
     >>> in_units(512), in_units(3 * 2**20), in_units(1.5 * 2**30)
     ('512 B', '3.0 MiB', '1.5 GiB')
     """
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if n_bytes < 1024 or unit == "GiB":
-            break
-        n_bytes /= 1024
-    return f"{n_bytes:.0f} B" if unit == "B" else f"{n_bytes:,.1f} {unit}"
+    power = next((power for power in range(3) if n_bytes < 1024 ** (power + 1)), 3)
+    return f"{n_bytes:.0f} B" if power == 0 else f"{n_bytes / 1024**power:,.1f} {' KMG'[power]}iB"
 
 
 def in_bytes(text: str) -> int:
-    """Parse a number of bytes with an optional unit.
-
-    Units are B, kB, MB, GB, TB (powers of 1,000) and KiB, MiB, GiB, TiB (powers of 1,024); K, M, G, T are short for
-    kB, MB, GB, TB. Case and spaces before the unit do not matter.
+    """Parse a number of bytes with an optional unit, in any case: kB or K, KiB and so on up to T.
 
     >>> in_bytes("5MB"), in_bytes("1.5 GiB"), in_bytes("800")
     (5000000, 1610612736, 800)
@@ -90,16 +69,13 @@ def in_bytes(text: str) -> int:
 
 
 def _left_on_machine() -> int | None:
-    try:
+    with suppress(OSError):
         for line in MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
+    with suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
+    return None
 
 
 def _left_in_control_group() -> int | None:

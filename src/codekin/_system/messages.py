@@ -25,11 +25,8 @@ ALIASES = {
 def near_name(given: Any, names: Iterable[str]) -> str | None:
     """The known name that was probably meant, or None.
 
-    >>> near_name("ovr", ["one_vs_one", "one_vs_rest"])
-    'one_vs_rest'
-    >>> near_name("Dense-Randm", ["dense_random", "sparse_random"])
-    'dense_random'
-    >>> near_name("something else", ["dense_random"])
+    >>> near_name("ovr", ["one_vs_one", "one_vs_rest"]), near_name("Dense-Randm", ["dense_random", "sparse_random"])
+    ('one_vs_rest', 'dense_random')
     """
     if not isinstance(given, str):
         return None
@@ -42,23 +39,13 @@ def near_name(given: Any, names: Iterable[str]) -> str | None:
 
 
 def suggestion(given: Any, names: Iterable[str]) -> str:
-    """A space and a question that suggests the name that was probably meant; empty if there is none.
-
-    >>> suggestion("hing", ["hinge", "logistic"])
-    " Did you mean 'hinge'?"
-    """
+    """A space and a question that suggests the name that was probably meant; empty if there is none."""
     near = near_name(given, names)
     return "" if near is None else f" Did you mean {near!r}?"
 
 
 def counted(n: int, what: str) -> str:
-    """A number and its noun: 1 class, 2 classes.
-
-    Examples
-    --------
-    >>> counted(1, "bit"), counted(1200, "class")
-    ('1 bit', '1,200 classes')
-    """
+    """A number and its noun: 1 bit, 1,200 classes."""
     return f"{n:,} {plural(n, what)}"
 
 

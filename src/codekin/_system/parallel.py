@@ -27,13 +27,16 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Shared = TypeVar("Shared")
+Part = TypeVar("Part")
+Found = TypeVar("Found")
 
 AHEAD_PER_THREAD = 2
 """How many results :func:`prepared` has ready before they are asked for."""
@@ -46,8 +49,8 @@ SAMPLES_PER_BLOCK = 256
 
 def available_threads() -> int:
     """How many processors this process may use; at most as many as :func:`limited_threads` allows."""
-    limit = _LIMIT.get()
-    return _processors() if limit is None else min(limit, _processors())
+    n_processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(_LIMIT.get() or n_processors, n_processors)
 
 
 @contextmanager
@@ -67,36 +70,19 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
         _LIMIT.reset(token)
 
 
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int, n_threads: int | None = None) -> None:
-    """Call ``function(start, stop)`` for consecutive blocks that cover ``range(n_items)``.
-
-    The function takes the bounds of a block of ``block`` items and writes only to the outputs of that block. The
-    default number of threads is :func:`available_threads`.
-    """
-    if n_items <= block:
-        if n_items > 0:
-            function(0, n_items)
-        return
+    """Call ``function(start, stop)`` for consecutive blocks of ``range(n_items)``; each writes to its own outputs."""
     starts = range(0, n_items, block)
-    threads = min(n_threads or available_threads(), len(starts))
-    if threads <= 1:
-        for start in starts:
-            function(start, min(start + block, n_items))
+    threads = min(n_threads or available_threads(), len(starts)) if len(starts) > 1 else 1
+    if threads > 1:
+        on_threads(lambda start: function(start, min(start + block, n_items)), starts, n_threads=threads)
         return
-    on_threads(lambda start: function(start, min(start + block, n_items)), starts, n_threads=threads)
+    for start in starts:
+        function(start, min(start + block, n_items))
 
 
 def on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> list[Result]:
-    """The results of the function for all items, in order. The threads inherit the caller's context variables.
-
-    The function should release the interpreter's lock most of the time.
-    """
+    """The results of the function for all items, in order. The threads inherit the caller's context variables."""
     with ThreadPoolExecutor(n_threads) as pool:
         # A context serves one thread at a time, so each item has a copy. list() raises what the function raised.
         return list(pool.map(lambda work: work[0].run(function, work[1]), [(copy_context(), item) for item in items]))
@@ -113,11 +99,7 @@ def borrowed(free: list[Item], make: Callable[[], Item]) -> Item:
 def prepared(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> Iterator[Result]:
     """Yields the results of the function for all items, in order; while one is used, threads prepare the next ones.
 
-    If the next one is not ready, the calling thread prepares one itself. The function should release the interpreter's
-    lock most of the time.
-
-    >>> list(prepared(abs, [-1, 2, -3], n_threads=2))
-    [1, 2, 3]
+    If the next one is not ready, the calling thread prepares one itself.
     """
     if n_threads <= 1:
         yield from map(function, items)
@@ -140,10 +122,6 @@ def prepared(function: Callable[[Item], Result], items: Iterable[Item], *, n_thr
         pool.shutdown(cancel_futures=True)
 
 
-Shared = TypeVar("Shared")
-Part = TypeVar("Part")
-Found = TypeVar("Found")
-
 SECONDS_BETWEEN_LOOKS = 1.0
 """How often a worker checks whether the process that started it is still alive."""
 
@@ -152,10 +130,6 @@ def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
     """Share all work within the block among ``n_jobs`` of joblib's workers.
 
     -1 means one per processor, 1 only this process. None keeps the setting of the enclosing block.
-
-    >>> with with_workers(2):
-    ...     n_workers()
-    2
     """
     from joblib import parallel_config
 
@@ -163,10 +137,8 @@ def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
         return nullcontext()
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must be a number of workers, or -1 for all processors. Got 0 instead.")
-    config: AbstractContextManager[Any] = (
-        parallel_config(backend="sequential") if n_jobs == 1 else parallel_config(n_jobs=n_jobs)
-    )
-    return config
+    how: dict[str, Any] = {"backend": "sequential"} if n_jobs == 1 else {"n_jobs": n_jobs}
+    return cast("AbstractContextManager[Any]", parallel_config(**how))
 
 
 def n_workers() -> int:
@@ -182,18 +154,13 @@ def share_work(
     """Call ``function(shared, part)`` on the workers for every part; yields the results in order as they come in.
 
     ``shared`` is sent to each worker once: processes on this machine memory-map its large arrays. On a Dask cluster,
-    workers pass it on to each other and the scheduler keeps a copy, so a lost worker does no harm: its unfinished parts
-    are computed again.
-
-    The function may be called again for a part whose worker was lost, and must not change ``shared``, which may be
-    read-only and which other workers read as well. ``n_threads``: how many threads a worker may use for a part; None
-    for all that it has.
+    workers pass it on to each other and the scheduler keeps a copy. The function may be called again for a part whose
+    worker was lost, and must not change ``shared``. Each worker may use ``n_threads`` for a part; None for all that it
+    has.
     """
     from joblib import Parallel, delayed
-    from joblib.parallel import get_active_backend
 
-    backend, _ = get_active_backend()
-    placed, parent = _placed(backend, shared), process_to_end_with()
+    placed, parent = _placed(_backend(), shared), process_to_end_with()
     # A local process without a part would outlive this one by minutes if this one were killed.
     n_jobs = None if parent is None else max(1, min(n_workers(), len(parts)))
     # Copy-on-write arrays count as writable, so kernels compiled for ordinary arrays accept them.
@@ -206,27 +173,27 @@ def share_work(
         ) from error
 
 
-def returned_as(kind: str) -> str:
-    """How joblib returns results: ``kind``, or "list" if its backend supports nothing else, as on Ray."""
+def _backend() -> Any:
     from joblib.parallel import get_active_backend
 
-    return kind if get_active_backend()[0].supports_return_generator else "list"
+    return get_active_backend()[0]
+
+
+def returned_as(kind: str) -> str:
+    """How joblib returns results: ``kind``, or "list" if its backend supports nothing else, as on Ray."""
+    return kind if _backend().supports_return_generator else "list"
 
 
 def process_to_end_with() -> int | None:
     """The number of this process if it starts its workers itself, for :func:`end_with`; otherwise None."""
-    from joblib.parallel import get_active_backend
-
-    return os.getpid() if type(get_active_backend()[0]).__name__ == "LokyBackend" else None
+    return os.getpid() if type(_backend()).__name__ == "LokyBackend" else None
 
 
 def end_with(parent: int | None) -> None:
-    """Make a worker process end soon after the one that started it, even if that one was killed.
+    """Make a worker process end soon after ``parent``, the one that started it, even if that one was killed.
 
     Otherwise joblib's workers finish their current work and then wait five minutes for more. Linux can send them a
     signal, but sends it already when the thread that started them ends.
-
-    Does nothing if ``parent`` is None or this process itself.
     """
     if parent is not None and parent != os.getpid():
         _watch(parent)
@@ -245,13 +212,11 @@ def _watch(parent: int) -> None:
 
 @contextmanager
 def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
-    """An array for results; memory-mapped, so that the workers can write to it, if they are processes on this machine.
+    """An array for results, not initialized; memory-mapped if the workers are processes on this machine.
 
-    Its content is not initialized. It can be used after the block, but the workers no longer see what is written to it.
+    It can be used after the block, but the workers no longer see what is written to it.
     """
-    from joblib.parallel import get_active_backend
-
-    if type(get_active_backend()[0]).__name__ != "LokyBackend":
+    if process_to_end_with() is None:
         yield np.empty(shape, dtype)
         return
     n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -267,8 +232,7 @@ def output_array(shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[A
 def _placed(backend: Any, shared: Any) -> Any:
     """A handle of the value on a Dask cluster or in Ray's store; otherwise the value itself.
 
-    Data scattered by Dask is lost with the workers that hold it. The result of a task is not: the scheduler computes it
-    again, which here means sending it again.
+    Data scattered by Dask is lost with its workers. The result of a task is not: the scheduler sends it again.
     """
     if type(backend).__name__ == "RayBackend":
         return sys.modules["ray"].put(shared)

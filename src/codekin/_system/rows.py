@@ -178,16 +178,13 @@ class StoredRows:
         return [(max(a, start), min(b, stop)) for a, b in self._pages if a < stop and start < b]
 
     def _joined(self, pages: Sequence[tuple[int, int]]) -> sparse.csr_array:
-        """Some pieces of the file in one matrix.
-
-        Unused rows within a piece are read and dropped before the next piece is read, so rows that are far apart take
-        the memory of these rows and of one piece.
-        """
+        """Some pieces of the file in one matrix; unused rows of a piece are dropped before the next one is read."""
         if self.rows is None:
             joined = self._read(pages)
         else:
             spans = [(int(self.rows[start]), int(self.rows[stop - 1]) + 1) for start, stop in pages if start < stop]
-            wanted = [self._read([span])[np.flatnonzero(_is_among(self.rows, *span))] for span in spans]
+            first = [np.searchsorted(self.rows, span) for span in spans]
+            wanted = [self._read([span])[self.rows[a:b] - span[0]] for span, (a, b) in zip(spans, first, strict=True)]
             joined = sparse.vstack(wanted, format="csr") if wanted else self._read([])
         return cast(sparse.csr_array, joined if self.columns is None else sparse.csr_array(joined[:, self.columns]))
 
@@ -222,13 +219,6 @@ class StoredRows:
         return items
 
 
-def _is_among(rows: IntArray, first: int, stop: int) -> NDArray[np.bool_]:
-    """Which of the numbers from ``first`` to ``stop - 1`` are among the increasing ``rows``."""
-    is_among = np.zeros(stop - first, dtype=bool)
-    is_among[rows[np.searchsorted(rows, first) : np.searchsorted(rows, stop)] - first] = True
-    return is_among
-
-
 def is_sparse(X: Any) -> bool:
     """Whether samples are sparse, in memory or on disk."""
     return isinstance(X, StoredRows) or bool(sparse.issparse(X))
@@ -243,13 +233,21 @@ def blocks_of(X: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:
-    """The weighted sum of the samples of each class.
+    """The weighted sum of the samples of each class, (n_classes, n_features), float64.
 
-    Returns shape (n_classes, n_features), float64. Raises MemoryError if the samples are on disk and the sums take more
-    than half of ``max_memory``.
+    Raises MemoryError if the samples are on disk and the sums take more than half of ``max_memory``.
     """
-    if not isinstance(X, StoredRows):
-        return _sums_in_memory(X, np.asarray(class_index), weights, n_classes)
+    if not isinstance(X, StoredRows) and n_classes <= CLASSES_PER_BLOCK:
+        return _sums(X, np.asarray(class_index), weights, n_classes)
+    if not isinstance(X, StoredRows):  # some classes at a time, so that only their samples are copied
+        class_index, parts = np.asarray(class_index), []
+        order = np.argsort(class_index, kind="stable")
+        ends = np.searchsorted(class_index[order], np.arange(n_classes + 1))
+        for start in range(0, n_classes, CLASSES_PER_BLOCK):
+            stop = min(start + CLASSES_PER_BLOCK, n_classes)
+            own = order[ends[start] : ends[stop]]
+            parts.append(_sums(X[own], class_index[own] - start, weights[own], stop - start))
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
     total: sparse.csr_array | None = None
     for rows, block in X.blocks():
         sums = _sums(block, class_index[rows], weights[rows], n_classes)
@@ -261,19 +259,6 @@ def class_sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: in
                 "means: use the preserving assignment of a taxonomy and no re-ranking."
             )
     return sparse.csr_array((n_classes, X.shape[1])) if total is None else total
-
-
-def _sums_in_memory(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:
-    """The same for samples in memory: some classes at a time, so that only their samples are copied."""
-    if n_classes <= CLASSES_PER_BLOCK:
-        return _sums(X, class_index, weights, n_classes)
-    order, parts = np.argsort(class_index, kind="stable"), []
-    ends = np.searchsorted(class_index[order], np.arange(n_classes + 1))
-    for start in range(0, n_classes, CLASSES_PER_BLOCK):
-        stop = min(start + CLASSES_PER_BLOCK, n_classes)
-        own = order[ends[start] : ends[stop]]
-        parts.append(_sums(X[own], class_index[own] - start, weights[own], stop - start))
-    return sparse.csr_array(sparse.vstack(parts, format="csr"))
 
 
 def _sums(X: Any, class_index: IntArray, weights: FloatArray, n_classes: int) -> sparse.csr_array:

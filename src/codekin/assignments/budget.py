@@ -35,14 +35,9 @@ class _Tally:
 class Budget:
     """The limits of one search, and a clock that starts with it.
 
-    - ``method``: the name of the solver, for progress.
-    - ``time_limit``: seconds; None for no limit: the search then depends only on its seed.
-    - ``n_restarts``: the number of starts.
-    - ``progress``: called with a :class:`SearchProgress` from time to time.
-    - ``n_threads``: how many starts run at once, by default one per processor. Results do not depend on it unless there
-      is a time limit.
-    - ``score_of_objective``: what to report for an objective.
-    - ``n_expected``: how many evaluations a start will make, if known.
+    Without a ``time_limit`` (seconds) a search depends only on its seed. ``n_threads`` starts run at once, by default
+    one per processor. ``progress`` gets the ``score_of_objective``; ``n_expected`` evaluations are made by a start, if
+    known.
     """
 
     method: str
@@ -59,21 +54,12 @@ class Budget:
         """Check the limits."""
         if self.time_limit is not None and not (isfinite(self.time_limit) and self.time_limit > 0):
             raise ValueError(f"The 'time_limit' parameter must be a number greater than 0. Got {self.time_limit}.")
-        if self.n_restarts < 1:
-            raise ValueError(f"The 'n_restarts' parameter must be at least 1. Got {self.n_restarts}.")
-        if self.n_threads is not None and self.n_threads < 1:
-            raise ValueError(f"The 'n_threads' parameter must be at least 1. Got {self.n_threads}.")
+        check_at_least_1(n_restarts=self.n_restarts, n_threads=self.n_threads)
 
     def __getstate__(self) -> dict[str, Any]:
         """For a worker, which has its own clock and reports no progress."""
-        return {
-            "method": self.method,
-            "time_limit": self.time_limit,
-            "n_restarts": self.n_restarts,
-            "n_threads": self.n_threads,
-            "progress": None,
-            "seconds": self.seconds,
-        }
+        kept = ("method", "time_limit", "n_restarts", "n_threads")
+        return {**{name: getattr(self, name) for name in kept}, "progress": None, "seconds": self.seconds}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Set the clock back by the elapsed time."""
@@ -103,31 +89,33 @@ class Budget:
         with tally.lock:
             tally.n_evaluations += n_evaluations
             tally.best = min(tally.best, objective)
-            score = self.score_of_objective(tally.best)
-            self._tell(tally.n_evaluations, f"score {score:.4f}")
+            n, score = tally.n_evaluations, self.score_of_objective(tally.best)
+            by_time = self.n_expected is None and self.time_limit is not None
+            total = self.time_limit if self.n_expected is None else self.n_expected * self.n_restarts
+            done = self.seconds if by_time else n
+            report(STAGE, done, total, detail=f"score {score:.4f}", count=n, unit="assignments")
             if self.progress is not None:
-                self.progress(SearchProgress(self.method, self.seconds, tally.n_evaluations, score))
-
-    def _tell(self, n_evaluations: int, detail: str) -> None:
-        n_expected = None if self.n_expected is None else self.n_expected * self.n_restarts
-        by_time = self.n_expected is None and self.time_limit is not None
-        done, total = (self.seconds, self.time_limit) if by_time else (n_evaluations, n_expected)
-        report(STAGE, done, total, detail=detail, count=n_evaluations, unit="assignments")
+                self.progress(SearchProgress(self.method, self.seconds, n, score))
 
     def run_restarts(
         self, start: Callable[[int, int, float], Found], seed: int, *, until: float | None = None
     ) -> list[Found]:
         """Run ``start(index, seed, deadline)`` for every restart, several at a time; returns their results in order.
 
-        Threads, or joblib's workers if there are any, share the starts. A time limit is divided evenly among them; if
-        no time is left, later starts are skipped, but never the first. ``start`` should release the interpreter's lock
-        most of the time. ``until`` is the time to stop, by default the budget's own deadline.
+        Threads, or joblib's workers if there are any, share the starts, and the time until the deadline evenly; if no
+        time is left, later starts are skipped, but never the first.
         """
         deadline = self.deadline if until is None else until
         seeds = derived_seeds(seed, self.n_restarts)
         report(STAGE, unit="assignments")
         if self.n_restarts > 1 and n_workers() > 1:
-            return self._run_elsewhere(start, seeds, deadline)
+            # Clocks differ between machines, durations do not.
+            seconds = max(deadline - perf_counter(), 0.0) / -(-self.n_restarts // n_workers())
+            elsewhere: list[Any] = []
+            for one in share_work(_started, (start, seconds), list(enumerate(seeds))):
+                self.report(one.n_evaluations, one.objective)
+                elsewhere.append(one)
+            return elsewhere
         n_threads = min(self.n_threads or available_threads(), self.n_restarts)
         n_rounds = -(-self.n_restarts // n_threads)
         began = perf_counter()
@@ -144,22 +132,17 @@ class Budget:
             found = on_threads(run, range(self.n_restarts), n_threads=n_threads)
         return [one for one in found if one is not None]
 
-    def _run_elsewhere(
-        self, start: Callable[[int, int, float], Found], seeds: list[int], deadline: float
-    ) -> list[Found]:
-        n_rounds = -(-self.n_restarts // n_workers())
-        # Clocks differ between machines, durations do not.
-        seconds = max(deadline - perf_counter(), 0.0) / n_rounds
-        found: list[Any] = []
-        for one in share_work(_started, (start, seconds), list(enumerate(seeds))):
-            self.report(one.n_evaluations, one.objective)
-            found.append(one)
-        return found
-
 
 def _started(how: tuple[Callable[[int, int, float], Found], float], which: tuple[int, int]) -> Found:
     (start, seconds), (index, seed) = how, which
     return start(index, seed, perf_counter() + seconds)
+
+
+def check_at_least_1(**values: int | None) -> None:
+    """Raise if an option that counts steps is below 1."""
+    for name, value in values.items():
+        if value is not None and value < 1:
+            raise ValueError(f"The '{name}' parameter must be at least 1. Got {value}.")
 
 
 def seed_of(rng: np.random.Generator | int | None) -> int:
@@ -190,11 +173,7 @@ class CoolingStep(NamedTuple):
 def cooling_steps(
     first: float, ratio: float, *, n_at_once: int, n_proposals: int | None, deadline: float
 ) -> Iterator[CoolingStep]:
-    """Steps from the temperature ``first`` to ``ratio`` times it, for a number of proposals or until a deadline.
-
-    If a number of proposals is given, the steps depend only on that unless the deadline ends them; otherwise the
-    temperature follows the clock.
-    """
+    """Steps from the temperature ``first`` to ``ratio`` times it, by the number of proposals or else by the clock."""
     began, done = perf_counter(), 0
     while n_proposals is None or done < n_proposals:
         now = perf_counter()

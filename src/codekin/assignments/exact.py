@@ -51,14 +51,9 @@ def exhaustive_search(problem: QuadraticProblem, budget: Budget, _seed: int) -> 
     order = nth_assignment(rank, problem.n_active, problem.n)
     order = np.concatenate([order, np.setdiff1d(np.arange(problem.n), order)])
     budget.report(len(objectives), float(objectives[rank]))
-    return QuadraticSolution(
-        order,
-        float(objectives[rank]),
-        len(objectives),
-        np.array([[len(objectives), objectives[rank]]]),
-        bound=float(objectives[rank]),
-        is_optimal=True,
-    )
+    found = float(objectives[rank])
+    history = np.array([[len(objectives), found]])
+    return QuadraticSolution(order, found, len(objectives), history, bound=found, is_optimal=True)
 
 
 def all_scores(
@@ -68,17 +63,12 @@ def all_scores(
     squared: bool = False,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """The class-codeword scores of all assignments to at most 10 codewords, in the order of ``itertools.permutations``.
-
-    :func:`nth_assignment` gives the assignment of each score.
+    """The class-codeword scores of all assignments to at most 10 codewords, in the order of :func:`nth_assignment`.
 
     >>> from codekin.code import Codebook
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
-    >>> scores = all_scores(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
-    >>> scores.round(3)
+    >>> all_scores(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]]).round(3)
     array([0.655, 0.378, 0.756, 0.   , 0.655, 0.378])
-    >>> nth_assignment(int(scores.argmin()), 3, 3)
-    array([1, 2, 0])
     """
     if codebook.n_codewords > MAX_CODEWORDS:
         raise ValueError(
@@ -156,13 +146,11 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
     """A tabu search finds a good permutation; branch and bound then proves that there is no better one, or finds it.
 
     Branches are cut by the Gilmore-Lawler bound, and codewords that a symmetry of the codebook makes equivalent are
-    tried once. It takes seconds for up to 14 codewords; beyond about 16 expect a bound but no proof. Which of several
-    optimal permutations is found depends on the seed.
+    tried once. Seconds for up to 14 codewords; beyond about 16 expect a bound but no proof. Of optimal ones the seed
+    decides.
     """
-    (tabu_seed,) = derived_seeds(seed, 1)
-    n_moves = 10 * problem.n**2
     half = replace(budget, time_limit=budget.time_limit and budget.time_limit / 2)
-    start = tabu_search(problem, half, tabu_seed, n_moves=n_moves)
+    start = tabu_search(problem, half, derived_seeds(seed, 1)[0], n_moves=10 * problem.n**2)
     tree = _SearchTree(problem, start)
     history = [tuple(point) for point in start.history]
     # The root is always bounded, even if time is up: that is the bound of a search that was stopped.
@@ -173,16 +161,10 @@ def branch_and_bound(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
         budget.report(n_nodes, tree.objective)
         if tree.objective < before:
             history.append((start.n_evaluations + tree.n_nodes, tree.objective))
-    objective = problem.objective(tree.order)
-    history.append((start.n_evaluations + tree.n_nodes, objective))
-    return QuadraticSolution(
-        tree.order,
-        objective,
-        start.n_evaluations + tree.n_nodes,
-        np.array(history, dtype=np.float64),
-        bound=min(objective, tree.bound),
-        is_optimal=tree.is_finished,
-    )
+    objective, n_evaluations = problem.objective(tree.order), start.n_evaluations + tree.n_nodes
+    passed = np.array([*history, (n_evaluations, objective)], dtype=np.float64)
+    bound = min(objective, tree.bound)
+    return QuadraticSolution(tree.order, objective, n_evaluations, passed, bound, is_optimal=tree.is_finished)
 
 
 class _SearchTree:

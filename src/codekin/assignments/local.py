@@ -9,9 +9,8 @@ from time import perf_counter
 import numpy as np
 
 from codekin._system.parallel import available_threads
-from codekin.assignments.budget import Budget, cooling_steps, derived_seeds, generator_state
+from codekin.assignments.budget import Budget, check_at_least_1, cooling_steps, derived_seeds, generator_state
 from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution, SwapState, best_of
-from codekin.assignments.solver import check_at_least_1
 from codekin.code import IntArray
 from codekin.code.geometry import bit_reversed
 
@@ -39,9 +38,8 @@ _SWEEPS_PER_RUN = 1_000
 def descent_search(problem: QuadraticProblem, budget: Budget, seed: int) -> QuadraticSolution:
     """Local optima, each found by steepest descent from a random permutation.
 
-    This is the local search of Evron et al. (2023, appendix on CIFAR-100), who use ten restarts; with
-    ``sense="breaking"`` it is their steepest ascent. A move looks at all swaps of two codewords; updating what each of
-    them would change takes O(K^2) per move, computing it from scratch O(K^3).
+    This is the local search of Evron et al. (2023, appendix on CIFAR-100), who use ten restarts. A move looks at all
+    swaps of two codewords; updating what each of them would change takes O(K^2) per move.
     """
 
     def start(_index: int, seed: int, _deadline: float) -> QuadraticSolution:
@@ -82,15 +80,11 @@ def descend_from(problem: QuadraticProblem, order: IntArray, deadline: float) ->
 def tabu_search(
     problem: QuadraticProblem, budget: Budget, seed: int, *, n_moves: int | None = None
 ) -> QuadraticSolution:
-    """Robust tabu search (Taillard, 1991) from random permutations.
+    """Robust tabu search (E. Taillard, Parallel Computing 17, 1991) from random permutations.
 
     Strong if the problem has no structure to exploit, and for fewer than about 60 classes; a move takes O(K^2).
     ``n_moves`` is how many moves each start makes: by default as many as the time limit allows, or without one up to
     100,000, which takes some tenths of a second.
-
-    References
-    ----------
-    E. Taillard, "Robust taboo search for the quadratic assignment problem", Parallel Computing 17, 1991.
     """
     check_at_least_1(n_moves=n_moves)
     if n_moves is None and budget.time_limit is None:
@@ -154,17 +148,12 @@ def annealing_search(
 ) -> QuadraticSolution:
     """Several runs of simulated annealing, each followed by steepest descent.
 
-    All swaps are proposed in turn (Connolly, 1990) while the temperature falls by a constant factor; a proposal takes
-    O(K). The strongest single search if distances have structure and there are more than about 60 classes. More than
-    500 codewords have too many swaps for that: annealing then starts by matching a spectral order of the classes to the
-    order of the codewords, and mostly proposes swaps of neighbours in either.
-
-    ``n_proposals`` is how many swaps each start proposes: by default as many as the time limit allows; without one,
-    all swaps 200 times, or 1,000 per class for more than 500 codewords.
-
-    References
-    ----------
-    D. Connolly, "An improved annealing scheme for the QAP", European Journal of Operational Research 46, 1990.
+    All swaps are proposed in turn (D. Connolly, European Journal of Operational Research 46, 1990) while the
+    temperature falls by a constant factor; a proposal takes O(K). The strongest single search if distances have
+    structure and there are more than about 60 classes. More than 500 codewords have too many swaps for that: annealing
+    then starts by matching a spectral order of the classes to that of the codewords, and mostly proposes swaps of
+    neighbours in either. ``n_proposals`` is how many swaps each start proposes: by default as many as the time limit
+    allows; without one, all swaps 200 times, or 1,000 per class for more than 500 codewords.
     """
     check_at_least_1(n_proposals=n_proposals)
     if n_proposals is None and budget.time_limit is None:
@@ -187,55 +176,31 @@ def anneal_restarts(
         return near_anneal_restarts(problem, budget, seed, n_proposals=n_proposals, until=until)
 
     def start(index: int, seed: int, deadline: float) -> QuadraticSolution:
-        order = np.random.default_rng(seed).permutation(problem.n)
-        temperature = _START_TEMPERATURES[index % len(_START_TEMPERATURES)]
-        return anneal_from(problem, order, budget, seed, temperature, n_proposals=n_proposals, deadline=deadline)
+        from codekin.kernels.qap_swaps import anneal_moves, mean_absolute_delta
+
+        order = np.random.default_rng(seed).permutation(problem.n).astype(np.int64)
+        b, random_state, pair = problem.permuted_b(order), generator_state(seed), np.array([0, 1], dtype=np.int64)
+        objective = best = problem.objective(order)
+        best_order, done = order.copy(), 1
+        history = [(done, objective)]
+        if problem.n < 2:
+            return QuadraticSolution(order.astype(np.intp), objective, 1, np.array(history))
+        scale = mean_absolute_delta(problem.a, b, problem.n_active, _SAMPLES, random_state)
+        first = _START_TEMPERATURES[index % len(_START_TEMPERATURES)] * max(scale, problem.tolerance)
+        n_at_once, given = max(100, 1_000_000 // problem.n), (problem.a, b, problem.n_active, order, pair)
+        for step in cooling_steps(first, _COOLING, n_at_once=n_at_once, n_proposals=n_proposals, deadline=deadline):
+            objective += anneal_moves(*given, *step, random_state)
+            done += step.n_proposals
+            if objective < best - problem.tolerance:
+                best, best_order = objective, order.copy()
+            history.append((done, best))
+            budget.report(step.n_proposals, best)
+        # Annealing almost always ends in the best it has seen; a short run may have been better before.
+        local = descend_from(problem, order if objective <= best else best_order, budget.deadline)
+        done += local.n_evaluations
+        return QuadraticSolution(local.order, local.objective, done, np.array([*history, (done, local.objective)]))
 
     return budget.run_restarts(start, seed, until=until)
-
-
-def anneal_from(
-    problem: QuadraticProblem,
-    order: IntArray,
-    budget: Budget,
-    seed: int,
-    start_temperature: float,
-    *,
-    n_proposals: int | None,
-    deadline: float,
-) -> QuadraticSolution:
-    """Anneal from a permutation, for a number of proposals or until a deadline, then descend to a local optimum."""
-    from codekin.kernels.qap_swaps import anneal_moves, mean_absolute_delta
-
-    order = np.array(order, dtype=np.int64)
-    b, random_state = problem.permuted_b(order), generator_state(seed)
-    objective = best = problem.objective(order)
-    best_order = order.copy()
-    history = [(1, objective)]
-    if problem.n < 2:
-        return QuadraticSolution(order.astype(np.intp), objective, 1, np.array(history))
-    scale = mean_absolute_delta(problem.a, b, problem.n_active, _SAMPLES, random_state)
-    pair = np.array([0, 1], dtype=np.int64)
-    done = 1
-    for temperature, factor, n_at_once in cooling_steps(
-        start_temperature * max(scale, problem.tolerance),
-        _COOLING,
-        n_at_once=max(100, 1_000_000 // problem.n),
-        n_proposals=n_proposals,
-        deadline=deadline,
-    ):
-        objective += anneal_moves(
-            problem.a, b, problem.n_active, order, pair, temperature, factor, n_at_once, random_state
-        )
-        done += n_at_once
-        if objective < best - problem.tolerance:
-            best, best_order = objective, order.copy()
-        history.append((done, best))
-        budget.report(n_at_once, best)
-    # Annealing almost always ends in the best it has seen; a short run may have been better before.
-    local = descend_from(problem, (order if objective <= best else best_order).astype(np.intp), budget.deadline)
-    history.append((done + local.n_evaluations, local.objective))
-    return QuadraticSolution(local.order, local.objective, done + local.n_evaluations, np.array(history))
 
 
 def near_anneal_restarts(
@@ -243,7 +208,11 @@ def near_anneal_restarts(
 ) -> list[QuadraticSolution]:
     """The results of the budget's restarts, which all start by matching one order to the other."""
     ordered, rows, values = problem.in_order()
-    best_start = _start(ordered)
+    # Neighbours matched to neighbours, or put far apart, whichever is better; evenly spaced if values are spare.
+    spread = np.arange(problem.n_active) * problem.n // problem.n_active
+    candidates = (spread, spread[bit_reversed(problem.n_active)])
+    starts = [np.concatenate([chosen, np.setdiff1d(np.arange(problem.n), chosen)]) for chosen in candidates]
+    best_start = min(starts, key=ordered.objective)
 
     def start(_index: int, seed: int, deadline: float) -> QuadraticSolution:
         # Imported here: a compiled function that is sent to a worker would be compiled there again.
@@ -257,17 +226,14 @@ def near_anneal_restarts(
         a, b = ordered.a.astype(np.float32), ordered.permuted_b(order).astype(np.float32)
         objective, done = ordered.objective(order), 1
         history = [(done, objective)]
-        for temperature, factor, n_at_once in cooling_steps(
-            _NEAR_TEMPERATURE * max(scale, problem.tolerance),
-            _NEAR_COOLING,
-            n_at_once=max(100, 1_000_000 // problem.n),
-            n_proposals=n_proposals,
-            deadline=deadline,
+        first, n_at_once = _NEAR_TEMPERATURE * max(scale, problem.tolerance), max(100, 1_000_000 // problem.n)
+        for step in cooling_steps(
+            first, _NEAR_COOLING, n_at_once=n_at_once, n_proposals=n_proposals, deadline=deadline
         ):
-            objective += anneal_near_moves(a, b, problem.n_active, order, place, temperature, factor, n_at_once, state)
-            done += n_at_once
+            objective += anneal_near_moves(a, b, problem.n_active, order, place, *step, state)
+            done += step.n_proposals
             history.append((done, min(objective, history[-1][1])))
-            budget.report(n_at_once, objective)
+            budget.report(step.n_proposals, objective)
         found = np.empty(problem.n, dtype=np.intp)
         found[rows] = values[order]
         objective = problem.objective(found)
@@ -278,16 +244,6 @@ def near_anneal_restarts(
         return QuadraticSolution(found, objective, done, np.array([*history, (done, objective)]))
 
     return budget.run_restarts(start, seed, until=until)
-
-
-def _start(problem: QuadraticProblem) -> IntArray:
-    """Neighbours matched to neighbours, or put far apart, whichever is better; evenly spaced if values are spare."""
-    spread = np.arange(problem.n_active) * problem.n // problem.n_active
-    candidates = [
-        np.concatenate([chosen, np.setdiff1d(np.arange(problem.n), chosen)])
-        for chosen in (spread, spread[bit_reversed(problem.n_active)])
-    ]
-    return min(candidates, key=problem.objective)
 
 
 def default_restarts(n: int) -> int:
@@ -301,9 +257,8 @@ def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
 
     No single search is best everywhere: tabu search is best on unstructured and small problems, annealing on structured
     ones from about 60 classes. So annealing finds several local optima, tabu search continues from the best of them,
-    and descent polishes the result. For more than 500 codewords there is only annealing (see :func:`annealing_search`).
-    Without a time limit it takes about half a second for 100 codewords and about two for 1,000; with one, the budget's
-    restarts are an upper limit.
+    and descent polishes the result. For more than 500 codewords there is only annealing. Without a time limit it takes
+    about half a second for 100 codewords and two for 1,000; with one, the budget's restarts are an upper limit.
     """
     anneal_seed, tabu_seed = derived_seeds(seed, 2)
     n_threads = budget.n_threads or available_threads()
@@ -313,7 +268,10 @@ def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
     else:
         # Tabu search needs no help with small problems.
         until = budget.started + budget.time_limit * (0.25 if problem.n < 50 else 0.5)
-        n_runs, n_proposals = _runs_within(until - perf_counter(), problem, n_threads, budget.n_restarts), None
+        # One run of annealing per thread, more if they can be long enough.
+        seconds_per_run = _SWEEPS_PER_RUN * problem.n_pairs * (25e-9 + 0.5e-9 * problem.n)
+        n_long_runs = int((until - perf_counter()) * n_threads / seconds_per_run)
+        n_runs, n_proposals = max(1, min(budget.n_restarts, max(n_threads, n_long_runs))), None
         n_tabu, n_moves = n_threads, None
     if problem.n > MAX_PROPOSED_IN_TURN:
         # A move of tabu search or descent looks at all swaps; annealing makes better use of the time.
@@ -330,10 +288,3 @@ def portfolio_search(problem: QuadraticProblem, budget: Budget, seed: int) -> Qu
     improved = replace(budget, n_restarts=n_tabu).run_restarts(start, tabu_seed)
     best = min([*annealed, *improved], key=lambda solution: solution.objective)
     return best_of([*annealed, *improved, descend_from(problem, best.order, inf)])
-
-
-def _runs_within(seconds: float, problem: QuadraticProblem, n_threads: int, n_restarts: int) -> int:
-    """How many runs of annealing should share the time: one per thread, more if they can be long enough."""
-    seconds_per_sweep = problem.n_pairs * (25e-9 + 0.5e-9 * problem.n)
-    n_long_runs = seconds * n_threads / (_SWEEPS_PER_RUN * seconds_per_sweep)
-    return max(1, min(n_restarts, max(n_threads, int(n_long_runs))))

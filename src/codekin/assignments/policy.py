@@ -13,11 +13,18 @@ from numpy.typing import ArrayLike
 from codekin._system.messages import suggestion
 from codekin._system.parallel import with_workers
 from codekin.assignments.budget import Budget, derived_seeds, seed_of
-from codekin.assignments.direct import solve_at_random, solve_by_identity, solve_by_spectral_order, solve_by_tree_order
+from codekin.assignments.direct import (
+    frank_wolfe_search,
+    solve_at_random,
+    solve_by_identity,
+    solve_by_spectral_order,
+    solve_by_tree_order,
+    solve_greedily,
+    umeyama_search,
+)
 from codekin.assignments.exact import END_IN_SIGHT, FEW_CODEWORDS, MAX_CODEWORDS, branch_and_bound, exhaustive_search
 from codekin.assignments.local import annealing_search, default_restarts, descent_search, portfolio_search, tabu_search
 from codekin.assignments.quadratic import QuadraticProblem, QuadraticSolution
-from codekin.assignments.relaxed import frank_wolfe_search, solve_greedily, umeyama_search
 from codekin.assignments.result import POLICIES, AssignmentComparison, AssignmentResult, ProgressCallback, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.assignments.solver import (
@@ -31,8 +38,7 @@ from codekin.assignments.solver import (
     has_dense_vectors,
     on_matrices,
 )
-from codekin.assignments.swaps import VectorProblem, anneal_vectors, by_swaps
-from codekin.assignments.tree_swaps import TreeProblem, anneal_tree, deal
+from codekin.assignments.swaps import TreeProblem, VectorProblem, anneal_tree, anneal_vectors, by_swaps, deal
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.classes.interface import PartialDistances
 from codekin.classes.tree_distances import TreeDistances
@@ -152,14 +158,9 @@ def assign(
         raise ValueError(f"The 'sense' parameter must be 'preserving' or 'breaking'. Got {sense!r}.")
     solver = ASSIGNMENTS[method]
     known = distances.known if isinstance(distances, PartialDistances) and solver.is_informed else distances
-    if n_restarts is None:
-        n_restarts = solver.restarts(codebook.n_codewords)
-    task = SearchTask(
-        AssignmentProblem.of(codebook, known),
-        sense,
-        Budget(method, time_limit, n_restarts, progress, n_threads),
-        seed_of(rng) if solver.is_random else 0,
-    )
+    budget = Budget(method, time_limit, solver.restarts(codebook.n_codewords, n_restarts), progress, n_threads)
+    problem = AssignmentProblem.of(codebook, known)
+    task = SearchTask(problem, sense, budget, seed_of(rng) if solver.is_random else 0)
     solver.check(task, options)
     if solver.is_informed and all_assignments_equal(codebook):
         # All assignments are equally good: class k gets codeword k.
@@ -190,27 +191,16 @@ def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDis
     assert isinstance(distances, PartialDistances)
     codeword_of_class = np.full(distances.n_classes, -1, dtype=np.intp)
     codeword_of_class[distances.classes] = result.codeword_of_class
-    is_left = np.ones(codebook.n_codewords, dtype=bool)
-    is_left[result.codeword_of_class] = False
     unknown = np.flatnonzero(codeword_of_class < 0)
-    codeword_of_class[unknown] = np.flatnonzero(is_left)[: len(unknown)]
+    free = np.setdiff1d(np.arange(codebook.n_codewords), result.codeword_of_class)
+    codeword_of_class[unknown] = free[: len(unknown)]
     assignment = Assignment(codeword_of_class, result.method)
     score, z = AssignmentProblem.of(codebook, distances).score_and_z(assignment)
     return replace(result, assignment=assignment, score=score, z=z, bound=None)
 
 
 def choose_method(codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike) -> str:
-    """The method behind the names "preserving" and "breaking".
-
-    The first of these that applies:
-
-    1. a codebook whose rows were made for their classes: ``identity``;
-    2. at most 10 codewords: ``exhaustive``, which is optimal;
-    3. path lengths in a tree, and more than 200 codewords: ``tree_swaps``;
-    4. at most 5,000 codewords: ``portfolio``;
-    5. distances between vectors: ``vector_swaps``;
-    6. class distances that have a tree: ``ordered``;
-    7. otherwise ``spectral``.
+    """The method behind the names "preserving" and "breaking": the first that applies.
 
     >>> from codekin.code import Codebook
     >>> choose_method(Codebook([[1, 1], [1, -1]]), [[0, 1], [1, 0]])
@@ -290,17 +280,14 @@ def quadratic_assignment(
     problem = QuadraticProblem.of(A, B)
     if method == "exhaustive" and problem.n > MAX_CODEWORDS:
         raise ValueError(f"All permutations are enumerated for n of at most {MAX_CODEWORDS}. Got {problem.n}.")
-    sign = 1.0
+    sign = -1.0 if maximize else 1.0
     if maximize:
-        sign, problem = -1.0, replace(problem, a=-problem.a)
-    if n_restarts is None:
-        n_restarts = ASSIGNMENTS[method].restarts(problem.n)
+        problem = replace(problem, a=-problem.a)
+    n_restarts = ASSIGNMENTS[method].restarts(problem.n, n_restarts)
     budget = Budget(method, time_limit, n_restarts, progress, n_threads, lambda objective: sign * objective)
     found = SEARCHES[method](problem, budget, seed_of(rng))
-    changes: dict[str, Any] = {"objective": sign * found.objective}
-    if found.bound is not None:
-        changes["bound"] = sign * found.bound
-    return replace(found, history=found.history * np.array([1.0, sign]), **changes)
+    bound, history = None if found.bound is None else sign * found.bound, found.history * np.array([1.0, sign])
+    return replace(found, objective=sign * found.objective, bound=bound, history=history)
 
 
 def compare_assignments(
@@ -347,11 +334,10 @@ def compare_assignments(
     distances = as_class_distances(class_distances)
     names = [*POLICIES, *ASSIGNMENTS]
     seeds = dict(zip(names, derived_seeds(seed_of(rng), len(names)), strict=True))
-    given: dict[str, Any]
     results = []
     for method in methods:
         if method not in names:
             raise ValueError(f"A method to compare must be one of {', '.join(names)}. Got {method!r}.")
-        given = {"sense": None if method in POLICIES else sense, "rng": seeds[method], "time_limit": time_limit}
+        given: Any = {"sense": None if method in POLICIES else sense, "rng": seeds[method], "time_limit": time_limit}
         results.append(assign(codebook, distances, method, **given, **(options or {}).get(method, {})))
     return AssignmentComparison(tuple(results))

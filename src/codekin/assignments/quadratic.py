@@ -26,11 +26,8 @@ _MAX_WITHOUT_BLAS = 500
 class QuadraticProblem:
     """Minimise ``sum_uv A_uv B_order[u]order[v]`` over permutations ``order``.
 
-    - ``a``, ``b`` of shape (n_layers, n, n): the matrices as sums of layers, each of them symmetric or antisymmetric in
-      both. Make them with :meth:`of`.
-    - ``n_active``: rows of ``a`` from this one on are zero: values assigned to them are not in use.
-    - ``row_order``, ``value_order`` of shape (n,): rows of ``a``, and of ``b``, in orders in which neighbours are
-      alike; large problems are searched along them.
+    ``a`` and ``b`` are sums of layers, (n_layers, n, n), each symmetric or antisymmetric in both. Rows of ``a`` from
+    ``n_active`` on are zero: their values are not in use. In ``row_order`` and ``value_order`` neighbours are alike.
     """
 
     a: FloatArray

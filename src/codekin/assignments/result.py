@@ -143,13 +143,10 @@ class ClassPair:
 def nearest_classes(
     class_distances: ClassDistances | ClassTree | ArrayLike, classes: ArrayLike, k: int = 5
 ) -> tuple[IntArray, FloatArray]:
-    """The k classes that are nearest to each of some classes, nearest first, and how near they are.
+    """At most k classes that are nearest to each of some classes, nearest and lowest first, and how near they are.
 
-    Among equals the lowest class comes first. There are fewer than k if there are fewer other classes.
-
-    >>> nearest_classes([[0, 3, 1], [3, 0, 2], [1, 2, 0]], [0, 1], k=1)[0]
-    array([[2],
-           [2]])
+    >>> nearest_classes([[0, 3, 1], [3, 0, 2], [1, 2, 0]], [0, 1], k=1)[0].tolist()
+    [[2], [2]]
     """
     distances = as_class_distances(class_distances)
     asked = np.asarray(classes, dtype=np.intp)
@@ -176,9 +173,9 @@ def torn_pairs(
 ) -> list[ClassPair]:
     """At most ``n_pairs`` pairs of similar classes whose codewords are far apart ("torn"), the worst first.
 
-    Pairs are ranked by how much their codeword distance exceeds their class distance, both in units of their means over
-    all pairs. Candidates are the pairs of a class and one of its nearest classes: of all classes up to 5,000, beyond
-    that of neighbours in the tree's depth-first order or, without a tree, of 1,000 evenly spaced classes.
+    Pairs are ranked by how much their codeword distance exceeds their class distance, both in units of their means.
+    Candidates are a class and its nearest ones: of all classes up to 5,000, beyond that of neighbours in the tree's
+    order or, without a tree, of 1,000 evenly spaced classes.
 
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, -1]])
     >>> torn_pairs(codebook, Assignment([0, 2, 1]), [[0, 1, 4], [1, 0, 4], [4, 4, 0]], n_pairs=1)
@@ -186,7 +183,10 @@ def torn_pairs(
     """
     distances = as_class_distances(class_distances)
     pairs = _similar_pairs(distances)
-    apart = _codeword_distances(codebook, assignment, pairs)
+    apart, n_rows = np.empty(len(pairs)), max(_PAIRS_AT_ONCE // codebook.n_margins, 1)
+    for start in range(0, len(pairs), n_rows):
+        first, second = assignment.codeword_of_class[pairs[start : start + n_rows]].T
+        apart[start : start + n_rows] = paired_distances(codebook.indicators_at(first), codebook.indicators_at(second))
     near = distances.between(pairs[:, 0], pairs[:, 1])
     n_ordered = distances.n_classes * (distances.n_classes - 1)
     mean_near = distances.moments().total / n_ordered or 1.0
@@ -208,12 +208,3 @@ def _similar_pairs(distances: ClassDistances) -> IntArray:
         neighbours, _ = nearest_classes(distances, asked, k=_NEIGHBOURS)
         pairs = np.column_stack([np.repeat(asked, neighbours.shape[1]), neighbours.ravel()])
     return np.unique(np.sort(pairs, axis=1), axis=0)
-
-
-def _codeword_distances(codebook: Codebook, assignment: Assignment, pairs: IntArray) -> FloatArray:
-    apart = np.empty(len(pairs))
-    n_rows = max(_PAIRS_AT_ONCE // codebook.n_margins, 1)
-    for start in range(0, len(pairs), n_rows):
-        first, second = assignment.codeword_of_class[pairs[start : start + n_rows]].T
-        apart[start : start + n_rows] = paired_distances(codebook.indicators_at(first), codebook.indicators_at(second))
-    return apart

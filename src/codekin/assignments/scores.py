@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
-from codekin.code import Assignment, Code, Codebook, CodingMatrix
+from codekin.code import Assignment, Code, Codebook
 from codekin.code.geometry import MAX_DENSE_CODEWORDS, DistanceMoments, codeword_distances, codeword_moments
 
 
@@ -35,7 +35,7 @@ class AssignmentProblem:
 
     >>> codebook = Codebook([[1, 1, 1], [1, 1, -1], [-1, -1, 1]])
     >>> problem = AssignmentProblem.of(codebook, [[0, 3, 1], [3, 0, 2], [1, 2, 0]])
-    >>> problem.score(Assignment([1, 2, 0])), problem.z(Assignment([1, 2, 0]))
+    >>> problem.score_and_z(Assignment([1, 2, 0]))
     (0.0, 1.414213562373095)
     """
 
@@ -79,54 +79,36 @@ class AssignmentProblem:
         """The mean distance between two different classes."""
         return self.class_moments.total / max(self.n_classes * (self.n_classes - 1), 1)
 
-    def alignment(self, assignment: Assignment) -> float:
-        """What searches maximise: the sum of ``(A_uv - mean A) D_p(u)p(v)`` over all pairs of classes."""
-        return self._alignment(self._in_use(assignment))
-
     @cached_property
     def alignment_spread(self) -> float:
         """The standard deviation of the alignment over all assignments, whose mean is 0, in closed form.
 
-        With ``A1`` and ``A2`` the sums of the squares and of the squared row sums of the class distances, ``B1`` and
-        ``B2`` those of the codeword distances, both matrices centred first (no variance changes), the variance is
-        ``2 A1 B1 / (n (n-1)) + 4 (A2 - A1) (B2 - B1) / (n (n-1) (n-2)) + (2 A1 - 4 A2) (2 B1 - 4 B2) / (n ... (n-3))``.
+        Two ordered pairs of classes share both classes, one or none: the terms are sums of ``A_uv^2``, of ``A_uv A_uw``
+        over different u, v and w, and of ``A_uv A_wx`` over different u, v, w and x, times those of the codewords.
         """
         # Centring changes no variance and avoids differences of large numbers. Dummy classes are at distance 0 from all
         # others, which changes none of the sums over A.
         n = self.n_codewords
-        a, b = _centred(self.class_moments, self.n_classes), _centred(self.codeword_moments, n)
+        (a, a_rows), (b, b_rows) = _centred(self.class_moments, self.n_classes), _centred(self.codeword_moments, n)
         variance = 0.0
-        # One term for each overlap of two ordered pairs of classes: both classes, one class, none.
         if n >= 2:
-            variance += 2 * a.sum_of_squares * b.sum_of_squares / (n * (n - 1))
+            variance += 2 * a * b / (n * (n - 1))
         if n >= 3:
-            variance += 4 * _one_shared(a) * _one_shared(b) / (n * (n - 1) * (n - 2))
+            variance += 4 * (a_rows - a) * (b_rows - b) / (n * (n - 1) * (n - 2))
         if n >= 4:
-            variance += _none_shared(a) * _none_shared(b) / (n * (n - 1) * (n - 2) * (n - 3))
+            variance += (2 * a - 4 * a_rows) * (2 * b - 4 * b_rows) / (n * (n - 1) * (n - 2) * (n - 3))
         # For equal matrices the remainder is rounding.
-        scale = a.sum_of_squares * b.sum_of_squares
-        return sqrt(variance) if variance > 1e-22 * max(scale, 1e-300) else 0.0
-
-    def squared_score(self, assignment: Assignment) -> float:
-        """The square of the class-codeword score."""
-        return self._squared_score(self._in_use(assignment))
+        return sqrt(variance) if variance > 1e-22 * max(a * b, 1e-300) else 0.0
 
     def score(self, assignment: Assignment) -> float:
         """The class-codeword score, Eq. 5 of the paper."""
-        return sqrt(self.squared_score(assignment))
-
-    def z(self, assignment: Assignment) -> float:
-        """How many standard deviations the squared score is below the mean of random assignments."""
-        return self.z_of_alignment(self.alignment(assignment))
+        return sqrt(self.evaluated(assignment).squared_score)
 
     def score_and_z(self, assignment: Assignment) -> tuple[float, float]:
-        """Both, in the time of one."""
-        in_use = self._in_use(assignment)
-        return sqrt(self._squared_score(in_use)), self.z_of_alignment(self._alignment(in_use))
-
-    def z_of_alignment(self, alignment: float) -> float:
-        """The alignment in standard deviations; 0 if all assignments have the same."""
-        return alignment / self.alignment_spread if self.alignment_spread > 0 else 0.0
+        """The score, and how many standard deviations its square is below the mean of random assignments."""
+        found = self.evaluated(assignment)
+        z = found.alignment / self.alignment_spread if self.alignment_spread > 0 else 0.0
+        return sqrt(found.squared_score), z
 
     def score_of_alignment(self, alignment: float) -> float:
         """The score of an assignment with this alignment; with spare codewords, if those in use are typical."""
@@ -136,36 +118,33 @@ class AssignmentProblem:
         inner_product = alignment + self.mean_class_distance * self.codeword_moments.total * share
         return sqrt(max(2 - 2 * inner_product / norm, 0.0)) if norm > 0 else float("nan")
 
-    def _in_use(self, assignment: Assignment) -> _InUse:
+    def evaluated(self, assignment: Assignment) -> Evaluation:
+        """What all scores of an assignment are made of."""
         if assignment.n_classes != self.n_classes:
             raise ValueError(
                 f"The assignment is for {assignment.n_classes} classes, the class distances are for {self.n_classes}."
             )
         used = Code(self.codebook, assignment).indicators
         moments = self.codeword_moments if self.n_codewords == self.n_classes else codeword_moments(used)
-        return _InUse(used, moments, self.class_distances.inner_product(used))
-
-    def _alignment(self, in_use: _InUse) -> float:
-        return in_use.inner_product - self.mean_class_distance * in_use.moments.total
-
-    def _squared_score(self, in_use: _InUse) -> float:
-        squares = self.class_moments.sum_of_squares, in_use.moments.sum_of_squares
+        inner_product = self.class_distances.inner_product(used)
+        alignment = inner_product - self.mean_class_distance * moments.total
+        squares = self.class_moments.sum_of_squares, moments.sum_of_squares
         if 0.0 in squares:
-            return float(squares[0] > 0) + float(squares[1] > 0)
-        squared = 2 - 2 * in_use.inner_product / sqrt(squares[0] * squares[1])
+            return Evaluation(inner_product, alignment, float(squares[0] > 0) + float(squares[1] > 0))
+        squared = 2 - 2 * inner_product / sqrt(squares[0] * squares[1])
         if squared < 1e-6 and self.n_classes <= MAX_DENSE_CODEWORDS:
             # Two matrices that almost agree: 2 - 2 F / (|A| |D|) has lost its digits.
-            a, d = self.class_distances.matrix(), codeword_distances(in_use.indicators, in_use.indicators)
-            return float(np.sum((a / np.linalg.norm(a) - d / np.linalg.norm(d)) ** 2))
-        return max(squared, 0.0)
+            a, d = self.class_distances.matrix(), codeword_distances(used, used)
+            squared = float(np.sum((a / np.linalg.norm(a) - d / np.linalg.norm(d)) ** 2))
+        return Evaluation(inner_product, alignment, max(squared, 0.0))
 
 
-class _InUse(NamedTuple):
-    """The codewords that an assignment uses, the sums over their distances, and the sum with class distances."""
+class Evaluation(NamedTuple):
+    """The sum ``F``, the sum with ``A_uv - mean A`` that searches maximise, and the square of the score."""
 
-    indicators: CodingMatrix
-    moments: DistanceMoments
     inner_product: float
+    alignment: float
+    squared_score: float
 
 
 def class_codeword_score(
@@ -208,8 +187,8 @@ def class_codeword_score(
     >>> round(class_codeword_score(codebook, Assignment([0, 1, 2]), class_distances), 3)
     0.655
     """
-    problem = AssignmentProblem.of(codebook, class_distances)
-    return problem.squared_score(assignment) if squared else problem.score(assignment)
+    squared_score = AssignmentProblem.of(codebook, class_distances).evaluated(assignment).squared_score
+    return squared_score if squared else sqrt(squared_score)
 
 
 def class_codeword_z(
@@ -239,7 +218,7 @@ def class_codeword_z(
     >>> round(class_codeword_z(codebook, Assignment([0, 1, 2]), [[0, 3, 1], [3, 0, 2], [1, 2, 0]]), 3)
     -0.707
     """
-    return AssignmentProblem.of(codebook, class_distances).z(assignment)
+    return AssignmentProblem.of(codebook, class_distances).score_and_z(assignment)[1]
 
 
 def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: ClassDistances | ArrayLike) -> float:
@@ -297,24 +276,12 @@ def binary_loss_bound(codebook: Codebook, assignment: Assignment, learnability: 
         if given.ndim == 2:
             np.fill_diagonal(given, 0.0)
         learnability = DenseDistances(given, signed=True)
-    inner_product = AssignmentProblem.of(codebook, learnability)._in_use(assignment).inner_product
+    inner_product = AssignmentProblem.of(codebook, learnability).evaluated(assignment).inner_product
     return -codebook.error_scale * inner_product / codebook.n_bits
 
 
-def _centred(moments: DistanceMoments, n: int) -> DistanceMoments:
+def _centred(moments: DistanceMoments, n: int) -> tuple[float, float]:
+    """The sums of squares and of squared row sums after subtracting the mean."""
     total = moments.total
-    return DistanceMoments(
-        0.0,
-        moments.sum_of_squares - total**2 / max(n * (n - 1), 1),
-        moments.sum_of_squared_row_sums - total**2 / max(n, 1),
-    )
-
-
-def _one_shared(moments: DistanceMoments) -> float:
-    """The sum of ``A_uv A_uw`` over different u, v and w."""
-    return moments.sum_of_squared_row_sums - moments.sum_of_squares
-
-
-def _none_shared(moments: DistanceMoments) -> float:
-    """The sum of ``A_uv A_wx`` over different u, v, w and x, for a matrix whose entries add up to 0."""
-    return 2 * moments.sum_of_squares - 4 * moments.sum_of_squared_row_sums
+    squares = moments.sum_of_squares - total**2 / max(n * (n - 1), 1)
+    return squares, moments.sum_of_squared_row_sums - total**2 / max(n, 1)

@@ -1,9 +1,7 @@
 """A solver: a search, and what it needs of a problem.
 
-:func:`codekin.assignments.assign` checks all arguments and gives the solver a :class:`SearchTask`; the solver returns
-an :class:`AssignmentResult`. Searches on matrices are wrapped by :func:`on_matrices`, those by swaps by
-:func:`codekin.assignments.swaps.by_swaps`. If there are more codewords than classes, dummy classes use the spare
-codewords. They are at the mean distance from all others, which after centring is a distance of 0.
+If there are more codewords than classes, dummy classes use the spare codewords. They are at the mean distance from all
+others, which after centring is a distance of 0.
 """
 
 from __future__ import annotations
@@ -58,12 +56,7 @@ class SearchTask:
 
 @dataclass(frozen=True)
 class Need:
-    """A condition that a problem must meet, with the parts of the error message if it does not.
-
-    - ``what``: "The method 'tabu' needs ..."
-    - ``got``: what the task has instead.
-    - ``remedy``: what to do: "use 'portfolio'".
-    """
+    """A condition that a problem must meet, and the parts of the error message if it does not."""
 
     what: str
     is_met: Callable[[SearchTask], bool]
@@ -78,37 +71,27 @@ def has_dense_vectors(class_distances: ClassDistances) -> bool:
     return isinstance(class_distances, ProductDistances)
 
 
-TREE = Need(
-    "class distances that come from a tree",
-    lambda task: bool(task.problem.class_distances.tree),
-    lambda task: task.problem.class_distances,
-    "use 'spectral', which finds its own order",
+def _of_distances(what: str, is_met: Callable[[ClassDistances], bool], remedy: str) -> Need:
+    """A condition on class distances."""
+    return Need(
+        what, lambda task: is_met(task.problem.class_distances), lambda task: task.problem.class_distances, remedy
+    )
+
+
+ANY = "use 'portfolio' or 'spectral'"
+TREE = _of_distances(
+    "class distances that come from a tree", lambda one: bool(one.tree), "use 'spectral', which finds its own order"
 )
-PATH_LENGTHS = Need(
-    "path lengths in a class tree",
-    lambda task: isinstance(task.problem.class_distances, TreeDistances),
-    lambda task: task.problem.class_distances,
-    "use 'portfolio' or 'spectral'",
-)
-VECTORS = Need(
-    "distances between vectors that are not sparse",
-    lambda task: has_dense_vectors(task.problem.class_distances),
-    lambda task: task.problem.class_distances,
-    "use 'portfolio' or 'spectral'",
-)
+PATH_LENGTHS = _of_distances("path lengths in a class tree", lambda one: isinstance(one, TreeDistances), ANY)
+VECTORS = _of_distances("distances between vectors that are not sparse", has_dense_vectors, ANY)
 
 
 @dataclass(frozen=True)
 class Solver:
-    """An entry of ``ASSIGNMENTS``.
+    """An entry of ``ASSIGNMENTS``: ``solve(task, **options)``, and what there is to know about it.
 
-    - ``solve``: ``solve(task, **options)``, an :class:`AssignmentResult`.
-    - ``needs``: what it needs of a problem.
-    - ``n_restarts``: the default number of starts, perhaps as a function of the number of codewords.
-    - ``is_informed``: whether it uses the class distances.
-    - ``is_random``: whether it is random.
-    - ``options``: the names of its further options.
-    - ``on_matrices``: the search itself, if it works on any two matrices.
+    ``n_restarts`` may be a function of the number of codewords; ``on_matrices`` is the search itself, if it works on
+    any two matrices.
     """
 
     solve: Callable[..., AssignmentResult]
@@ -119,8 +102,10 @@ class Solver:
     options: tuple[str, ...] = ()
     on_matrices: Callable[..., QuadraticSolution] | None = None
 
-    def restarts(self, n_codewords: int) -> int:
-        """The default number of starts."""
+    def restarts(self, n_codewords: int, given: int | None) -> int:
+        """The given number of starts, or the default."""
+        if given is not None:
+            return given
         return self.n_restarts if isinstance(self.n_restarts, int) else self.n_restarts(n_codewords)
 
     def check(self, task: SearchTask, options: dict[str, Any]) -> None:
@@ -149,13 +134,6 @@ def options_of(*functions: Callable[..., Any]) -> tuple[str, ...]:
     )
 
 
-def check_at_least_1(**values: int | None) -> None:
-    """Raise if an option that counts steps is below 1."""
-    for name, value in values.items():
-        if value is not None and value < 1:
-            raise ValueError(f"The '{name}' parameter must be at least 1. Got {value}.")
-
-
 def on_matrices(search: Search, **settings: Any) -> Solver:
     """The solver of a search on matrices, ``search(problem, budget, seed, **options)``."""
     return Solver(
@@ -165,19 +143,25 @@ def on_matrices(search: Search, **settings: Any) -> Solver:
 
 def solved_on_matrices(task: SearchTask, search: Search, **options: Any) -> AssignmentResult:
     """The result of a search for permutations, for a codebook and class distances."""
-    problem, sense, budget = task.problem, task.sense, task.budget
-    quadratic = quadratic_problem(problem, sense)
-    budget.score_of_objective = partial(_score_of_objective, problem, quadratic, sense)
+    problem, budget = task.problem, task.budget
+    quadratic = quadratic_problem(problem, task.sense)
+
+    def score_of(objective: float) -> float:
+        if not abs(objective) < inf:
+            return float("nan")
+        # The matrix was not centred if there are no spare codewords, to keep integers.
+        is_centred = quadratic.n > quadratic.n_active
+        mean = 0.0 if is_centred else problem.mean_class_distance * problem.codeword_moments.total
+        return problem.score_of_alignment(-task.sign * objective - mean)
+
+    budget.score_of_objective = score_of
     solution = search(quadratic, budget, task.seed, **options)
     assignment = Assignment(solution.order[: problem.n_classes], method=budget.method)
     history = solution.history.copy()
-    history[:, 1] = [budget.score_of_objective(objective) for objective in history[:, 1]]
-    bound = None
-    if solution.bound is not None and problem.n_codewords == problem.n_classes:
-        bound = budget.score_of_objective(solution.bound)
-    return task.result(
-        assignment, solution.n_evaluations, lambda _: history, bound=bound, is_optimal=solution.is_optimal
-    )
+    history[:, 1] = [score_of(objective) for objective in history[:, 1]]
+    is_bounded = solution.bound is not None and problem.n_codewords == problem.n_classes
+    facts: Any = {"bound": score_of(solution.bound or 0.0) if is_bounded else None, "is_optimal": solution.is_optimal}
+    return task.result(assignment, solution.n_evaluations, lambda _: history, **facts)
 
 
 def quadratic_problem(problem: AssignmentProblem, sense: Sense) -> QuadraticProblem:
@@ -192,7 +176,8 @@ def quadratic_problem(problem: AssignmentProblem, sense: Sense) -> QuadraticProb
         np.fill_diagonal(a, 0.0)
     row_order = value_order = None
     if n_codewords > MAX_PROPOSED_IN_TURN:
-        row_order = similar_class_order(problem.class_distances)
+        tree = problem.class_distances.tree
+        row_order = tree.class_order() if tree else spectral_class_order(problem.class_distances)
         value_order = problem.codebook.similar_order(n_codewords)
     return QuadraticProblem(np.ascontiguousarray(a[None]), codeword_distances[None], n_classes, row_order, value_order)
 
@@ -217,25 +202,6 @@ def evaluated(task: SearchTask, assignment: Assignment, *, is_optimal: bool = Fa
     task.budget.score_of_objective = float
     task.budget.report(1, result.score)
     return replace(result, seed=None, bound=result.score if is_optimal else None)
-
-
-def _score_of_objective(
-    problem: AssignmentProblem, quadratic: QuadraticProblem, sense: Sense, objective: float
-) -> float:
-    """The score of a permutation with this objective."""
-    if not abs(objective) < inf:
-        return float("nan")
-    inner_product = -objective if sense == "preserving" else objective
-    if quadratic.n == quadratic.n_active:
-        # The matrix was not centred, to keep integers.
-        inner_product -= problem.mean_class_distance * problem.codeword_moments.total
-    return problem.score_of_alignment(inner_product)
-
-
-def similar_class_order(class_distances: ClassDistances) -> IntArray:
-    """The classes in an order in which neighbours are similar: depth-first if there is a tree, otherwise spectral."""
-    tree = class_distances.tree
-    return tree.class_order() if tree else spectral_class_order(class_distances)
 
 
 def spectral_class_order(class_distances: ClassDistances) -> IntArray:

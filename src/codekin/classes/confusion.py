@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -133,7 +134,12 @@ def learned_confusion_distances(
         )
     generator = np.random.default_rng(rng)
     if estimator is None:
-        samples, estimator = _scaled(samples), _linear_one_vs_rest(generator)
+        from sklearn.preprocessing import maxabs_scale
+        from sklearn.svm import LinearSVC
+
+        samples = replace(samples, X=maxabs_scale(samples.X.astype(np.float64)))
+        # A rough solution is enough to see which classes are confused.
+        estimator = LinearSVC(dual="auto", tol=1e-3, random_state=int(generator.integers(2**31)))
     counts = np.zeros((samples.n_classes, samples.n_classes))
     for learned, tested in _rounds(samples.class_index, counted, n_folds, generator):
         predicted = _predictions(estimator, samples, learned, tested)
@@ -168,24 +174,9 @@ def _predictions(estimator: Any, samples: ClassSamples, learned: IntArray, teste
     if (classes == classes[0]).all():
         # Few classifiers accept a single class, and the prediction is known.
         return np.full(len(tested), classes[0])
-    weights = {}
-    if has_fit_parameter(estimator, "sample_weight"):
-        weights = {"sample_weight": samples.sample_weight[learned]}
+    is_weighted = has_fit_parameter(estimator, "sample_weight")
+    weights = {"sample_weight": samples.sample_weight[learned]} if is_weighted else {}
     # Some learners need classes without gaps.
     present, labels = np.unique(classes, return_inverse=True)
     model = clone(estimator).fit(_safe_indexing(samples.X, learned), labels, **weights)
     return np.asarray(present[np.ravel(model.predict(_safe_indexing(samples.X, tested))).astype(np.intp)])
-
-
-def _scaled(samples: ClassSamples) -> ClassSamples:
-    from sklearn.preprocessing import maxabs_scale
-
-    X = maxabs_scale(samples.X.astype(np.float64))
-    return ClassSamples(X, samples.class_index, samples.n_classes, samples.sample_weight)
-
-
-def _linear_one_vs_rest(rng: np.random.Generator) -> Any:
-    from sklearn.svm import LinearSVC
-
-    # A rough solution is enough to see which classes are confused.
-    return LinearSVC(dual="auto", tol=1e-3, random_state=int(rng.integers(2**31)))

@@ -6,7 +6,6 @@ import gzip
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -66,14 +65,12 @@ def embedding_distances(
     """
     if missing not in ("error", "mean"):
         raise ValueError(f"'missing' must be 'error' or 'mean'. Got {missing!r} instead.")
-    rows: Any
+    rows: Any = vectors
     unknown: list[str] = []
     if isinstance(vectors, (Mapping, str, Path)) or callable(vectors):
         if names is None:
             raise ValueError("Vectors are looked up by the names of the classes. Give them as 'names'.")
         rows, unknown = (vectors(list(names)), []) if callable(vectors) else name_vectors(names, vectors)
-    else:
-        rows = vectors
     rows = sparse.csr_array(cast(Any, rows)) if sparse.issparse(rows) else np.asarray(rows, dtype=np.float64)
     if names is not None and rows.shape[:1] != (len(names),):
         raise ValueError(f"There must be one vector per name, {len(names)}. Got shape {rows.shape}.")
@@ -118,11 +115,16 @@ def read_word_vectors(path: str | Path, words: Iterable[str]) -> dict[str, Float
     wanted = {word.encode(): word for word in words}
     found: dict[str, FloatArray] = {}
     n_dimensions = 0
-    with _opened(source) as file:
+    with cast("IO[bytes]", gzip.open(source, "rb") if source.suffix == ".gz" else source.open("rb")) as file:
         for number, line in enumerate(file, start=1):
             if number == 1:
-                n_dimensions, is_header = _dimensions(line, source)
-                if is_header:
+                fields = line.split()
+                if len(fields) < 2 or b"\0" in line:
+                    expected = "a word and its numbers were expected, in text; binary files must be converted"
+                    raise ValueError(f"{source}, line 1: {expected}.")
+                n_dimensions = len(fields) - 1
+                if n_dimensions == 1 and fields[0].isdigit() and fields[1].isdigit():
+                    n_dimensions = int(fields[1])
                     continue
             # Most lines end here, so their numbers are not parsed before.
             word = wanted.get(line.split(None, 1)[0] if line.strip() else b"")
@@ -153,21 +155,14 @@ def name_vectors(names: Sequence[str], vectors: Mapping[str, ArrayLike] | str | 
     underscores. Words without a vector are left out of a mean. The second result lists the names without a vector,
     whose rows are NaN.
 
-    >>> words = {"aquarium": [0, 2], "fish": [2, 0], "cat": [1, 3]}
-    >>> rows, missing = name_vectors(["aquarium_fish", "Cat", "yeti"], words)
-    >>> rows
-    array([[ 1.,  1.],
-           [ 1.,  3.],
-           [nan, nan]])
-    >>> missing
-    ['yeti']
+    >>> name_vectors(["aquarium_fish", "yeti"], {"aquarium": [0, 2], "fish": [2, 0], "cat": [1, 3]})
+    (array([[ 1.,  1.],
+           [nan, nan]]), ['yeti'])
     """
     # For each name what to look up: first as one word, then its words; each in its spellings, best first.
     ways = [[[_spellings(name)], [_spellings(word) for word in words_of(name)]] for name in names]
-    known: Mapping[str, ArrayLike]
-    if isinstance(vectors, Mapping):
-        known = vectors
-    else:
+    known: Mapping[str, Any] = vectors if isinstance(vectors, Mapping) else {}
+    if not isinstance(vectors, Mapping):
         known = read_word_vectors(vectors, {text for way in ways for words in way for word in words for text in word})
     rows: list[FloatArray | None] = []
     for way in ways:
@@ -175,10 +170,8 @@ def name_vectors(names: Sequence[str], vectors: Mapping[str, ArrayLike] | str | 
         parts = next(filter(None, ([part for part in parts if part is not None] for parts in found)), None)
         rows.append(None if parts is None else np.mean(np.asarray(parts, dtype=np.float64), axis=0))
     n_dimensions = next((len(row) for row in rows if row is not None), 0)
-    matrix = np.full((len(rows), n_dimensions), np.nan)
-    for index, row in enumerate(rows):
-        if row is not None:
-            matrix[index] = row
+    nothing = np.full(n_dimensions, np.nan)
+    matrix = np.array([nothing if row is None else row for row in rows]).reshape(len(rows), n_dimensions)
     return matrix, [name for name, row in zip(names, rows, strict=True) if row is None]
 
 
@@ -191,21 +184,3 @@ def _spellings(name: str) -> list[str]:
     """Spellings of a name as one word, best first."""
     forms = (name, "_".join(words_of(name)))
     return list(dict.fromkeys(case(form) for case in (str, str.lower, str.capitalize, str.upper) for form in forms))
-
-
-def _opened(source: Path) -> AbstractContextManager[IO[bytes]]:
-    if source.suffix == ".gz":
-        return cast(AbstractContextManager[IO[bytes]], gzip.open(source, "rb"))
-    return source.open("rb")
-
-
-def _dimensions(first_line: bytes, source: Path) -> tuple[int, bool]:
-    """The number of dimensions, and whether the first line is a header."""
-    fields = first_line.split()
-    if len(fields) < 2 or b"\0" in first_line:
-        raise ValueError(
-            f"{source}, line 1: a word and its numbers were expected, in text; binary files must be converted."
-        )
-    if len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
-        return int(fields[1]), True
-    return len(fields) - 1, False

@@ -53,15 +53,10 @@ class ClassDistances(Protocol):
         """The sum over all ordered pairs of class distance times codeword distance."""
 
 
-class SummedDistances(ABC):
+class SummedDistances(ClassDistances, ABC):
     """The base class of the forms of distances, which define their sums and their matrix; each is computed once."""
 
     tree: ClassTree | None = None
-
-    @property
-    @abstractmethod
-    def n_classes(self) -> int:
-        """The number of classes."""
 
     @property
     @abstractmethod
@@ -89,15 +84,12 @@ class SummedDistances(ABC):
         return self._matrix
 
     def row_sums(self) -> FloatArray:
-        """The sum of the distances of each class to all others."""
         return self._row_sums
 
     def moments(self) -> DistanceMoments:
-        """The sums over all pairs."""
         return self._moments
 
     def inner_product(self, coding_matrix: ArrayLike) -> float:
-        """The sum over all ordered pairs of class distance times codeword distance."""
         return inner_product(coding_matrix, self._row_sums, self._quadratic_form)
 
 
@@ -140,7 +132,6 @@ class DenseDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return len(self._given)
 
     def matrix(self) -> FloatArray:
@@ -148,7 +139,6 @@ class DenseDistances(SummedDistances):
         return self._given
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
-        """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
         return np.asarray(self._matrix[np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp)])
 
     def _quadratic_form(self, matrix: CodingMatrix) -> float:
@@ -168,7 +158,6 @@ class DenseDistances(SummedDistances):
         return float(np.vdot(self._matrix, self._matrix))
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<DenseDistances: {self.n_classes} classes{', signed' if self.signed else ''}>"
 
 
@@ -239,7 +228,6 @@ class PartialDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes, known or not."""
         return self._n_classes
 
     @property
@@ -250,7 +238,6 @@ class PartialDistances(SummedDistances):
         return matrix
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
-        """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
         first, second = np.broadcast_arrays(np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp))
         rank_u, rank_v = self._rank[first], self._rank[second]
         known = self.known.between(np.maximum(rank_u, 0), np.maximum(rank_v, 0))
@@ -270,7 +257,6 @@ class PartialDistances(SummedDistances):
         return float(self.known.moments().sum_of_squares + n_filled * self.mean**2)
 
     def inner_product(self, coding_matrix: ArrayLike) -> float:
-        """The sum over all ordered pairs of class distance times codeword distance."""
         M = np.asarray(coding_matrix)
         if M.ndim != 2 or len(M) != self.n_classes:
             raise ValueError(f"The coding matrix needs one row per class, {self.n_classes}. Got shape {M.shape}.")
@@ -279,5 +265,4 @@ class PartialDistances(SummedDistances):
         return self.known.inner_product(of_known) + self.mean * filled
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<PartialDistances: {self.n_classes} classes, {self.known.n_classes} known: {self.known!r}>"

@@ -23,7 +23,6 @@ from codekin.classes.least_squares import (
     ridge_by_conjugate_gradients,
     ridge_from_sums,
     row_blocks,
-    total_variance,
     whitened_deviations,
 )
 from codekin.classes.samples import ClassSamples, class_samples
@@ -149,7 +148,7 @@ def learnability_distances(
         )
     generator = np.random.default_rng(rng)
     coordinates = _coordinates(samples, n_components, projection, generator, is_factored=is_factored)
-    penalty = ridge * total_variance(samples) / samples.X.shape[1]
+    penalty = ridge * float(feature_variances(samples).sum()) / samples.X.shape[1]
     if is_factored:
         return ProductDistances(_factors(coordinates, penalty))
     fitted = _regressions(coordinates, penalty)
@@ -183,7 +182,7 @@ def class_moments(
         raise ValueError(f"The 'ridge' parameter must not be negative. Got {ridge} instead.")
     refuse_too_many(samples.n_classes)
     coordinates = _coordinates(samples, "auto", "auto", np.random.default_rng(rng), is_factored=False)
-    fitted = _regressions(coordinates, ridge * total_variance(samples) / samples.X.shape[1])(None)
+    fitted = _regressions(coordinates, ridge * float(feature_variances(samples).sum()) / samples.X.shape[1])(None)
     return ClassMoments(samples.class_weight / samples.class_weight.sum(), fitted.explained)
 
 
@@ -225,7 +224,12 @@ def _coordinates(
     if projection == "auto":
         projection = "features" if is_factored else "svd"
     if n_components == "auto":
-        n_components = _automatic_components(samples, projection, is_factored=is_factored)
+        n_entries = samples.X.nnz if samples.is_sparse else samples.X.size
+        is_iterated = not is_factored and not isinstance(samples.X, StoredRows)
+        is_iterated = is_iterated and n_entries * samples.n_classes <= MAX_ITERATED_PRODUCTS
+        most = MAX_COVARIANCE_FEATURES if projection == "features" else DEFAULT_COMPONENTS
+        fitting = min(most, max(1, MAX_FACTOR_ENTRIES // samples.n_classes))
+        n_components = None if n_features <= MAX_COVARIANCE_FEATURES or is_iterated else fitting
     if n_components is None:
         if is_factored and n_features > MAX_COVARIANCE_FEATURES:
             raise ValueError(
@@ -245,35 +249,18 @@ def _coordinates(
     return Coordinates(samples, leading_directions(samples.X, n_components, rng))
 
 
-def _automatic_components(samples: ClassSamples, projection: str, *, is_factored: bool) -> int | None:
-    """How many dimensions to project to; None for no projection."""
-    n_features, n_classes = samples.X.shape[1], samples.n_classes
-    n_entries = samples.X.nnz if samples.is_sparse else samples.X.size
-    is_in_memory = not isinstance(samples.X, StoredRows)
-    can_iterate = is_in_memory and not is_factored and n_entries * n_classes <= MAX_ITERATED_PRODUCTS
-    if n_features <= MAX_COVARIANCE_FEATURES or can_iterate:
-        return None
-    most = MAX_COVARIANCE_FEATURES if projection == "features" else DEFAULT_COMPONENTS
-    return min(most, max(1, MAX_FACTOR_ENTRIES // n_classes))
-
-
 def _regressions(coordinates: Coordinates, penalty: float) -> Callable[[IntArray | None], OneHotRidge]:
     """A function that fits all samples except those at some rows."""
     if coordinates.n_dimensions > MAX_COVARIANCE_FEATURES and coordinates.basis is None:
         all_rows = np.arange(len(coordinates.samples.class_index))
 
-        def iterate_without(rows: IntArray | None) -> OneHotRidge:
-            kept = None if rows is None else np.setdiff1d(all_rows, rows)
-            return ridge_by_conjugate_gradients(coordinates, penalty, kept)
-
-        return iterate_without
+        return lambda rows: ridge_by_conjugate_gradients(
+            coordinates, penalty, None if rows is None else np.setdiff1d(all_rows, rows)
+        )
     everything = Sums.over(coordinates)
-
-    def solve_without(rows: IntArray | None) -> OneHotRidge:
-        sums = everything if rows is None else everything.without(Sums.over(coordinates, rows))
-        return ridge_from_sums(sums, penalty)
-
-    return solve_without
+    return lambda rows: ridge_from_sums(
+        everything if rows is None else everything.without(Sums.over(coordinates, rows)), penalty
+    )
 
 
 def _held_out_matrix(
@@ -318,10 +305,9 @@ class ClassMoments:
             )
         if not (frequency > 0).all():
             raise ValueError(f"Every class must have a frequency greater than 0. Got {frequency.min()} instead.")
-        object.__setattr__(self, "frequency", frequency)
-        object.__setattr__(self, "explained", (explained + explained.T) / 2)
+        self.__dict__.update(frequency=frequency, explained=(explained + explained.T) / 2)
 
-    @property
-    def n_classes(self) -> int:
-        """The number of classes."""
-        return len(self.frequency)
+    def check(self, n_classes: int) -> None:
+        """Raise unless these are the moments of this many classes."""
+        if len(self.frequency) != n_classes:
+            raise ValueError(f"Moments of {n_classes} classes are needed. Got those of {len(self.frequency)} classes.")

@@ -79,9 +79,7 @@ class Coordinates:
 
     def product(self, X: Any, coefficients: FloatArray) -> FloatArray:
         """``self.of(X) @ coefficients``, without filling in zeros."""
-        if self.stay_sparse:
-            return np.asarray(X @ coefficients)
-        return np.asarray(self.of(X) @ coefficients)
+        return np.asarray((X if self.stay_sparse else self.of(X)) @ coefficients)
 
     def blocks(self, rows: IntArray, n_columns: int) -> Iterator[tuple[IntArray, FloatArray]]:
         """Blocks of samples; ``n_columns`` is how many numbers the caller computes per sample."""
@@ -114,25 +112,6 @@ class Sums:
             self.second_moment - part.second_moment,
         )
 
-    @property
-    def frequency(self) -> FloatArray:
-        """The share of each class in the weight."""
-        return np.asarray(self.class_weight / self.class_weight.sum())
-
-    @property
-    def mean(self) -> FloatArray:
-        """The mean of all samples."""
-        return np.asarray(self.class_sums.sum(axis=0) / self.class_weight.sum())
-
-    @property
-    def deviations(self) -> FloatArray:
-        """Row ``k`` is the frequency of class ``k`` times the difference of its mean and the mean of all."""
-        return np.asarray(self.class_sums / self.class_weight.sum() - np.outer(self.frequency, self.mean))
-
-    def whitening(self, penalty: float) -> FloatArray:
-        """A matrix ``W`` with ``W W' = (Sigma + penalty)^-1`` on the directions in which samples vary."""
-        return _whitening(self.second_moment / self.class_weight.sum() - np.outer(self.mean, self.mean), penalty)
-
 
 def _second_moment(coordinates: Coordinates, rows: IntArray) -> FloatArray:
     """The weighted sum over samples of their outer products with themselves."""
@@ -153,6 +132,7 @@ def _second_moment(coordinates: Coordinates, rows: IntArray) -> FloatArray:
 
 
 def _whitening(covariance: FloatArray, penalty: float) -> FloatArray:
+    """A matrix ``W`` with ``W W' = (Sigma + penalty)^-1`` on the directions in which samples vary."""
     variances, directions = linalg.eigh(covariance)
     # Samples, and so class means, do not vary along the rest; what is there is rounding.
     varies = variances > 1e-12 * max(float(variances[-1]), np.finfo(np.float64).tiny)
@@ -162,8 +142,7 @@ def _whitening(covariance: FloatArray, penalty: float) -> FloatArray:
 def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.floating]:
     """Row ``k`` is ``pi_k (mu_k - mu) W`` for some ``W`` with ``W W' = (Sigma + penalty)^-1``.
 
-    A triangular ``W`` of the samples' type is fastest, and used if it is exact enough. Classes are computed in blocks,
-    so that little memory is needed besides the result, which has the samples' type.
+    A triangular ``W`` of the samples' type is fastest, and used if it is exact enough. Classes are computed in blocks.
     """
     samples = coordinates.samples
     total = samples.sample_weight.sum()
@@ -177,8 +156,7 @@ def whitened_deviations(coordinates: Coordinates, penalty: float) -> NDArray[np.
     turn = _triangular_whitening(covariance, penalty, dtype)
     if turn is None and dtype is np.float32:
         turn = _triangular_whitening(covariance, penalty, np.float64)
-    if turn is None:
-        turn = _whitening(covariance, penalty)
+    turn = _whitening(covariance, penalty) if turn is None else turn
     del covariance
     turn = turn.astype(dtype, copy=False)
     whitened = np.empty((samples.n_classes, turn.shape[1]), dtype=turn.dtype)
@@ -209,17 +187,17 @@ def _triangular_whitening(
 
 def ridge_from_sums(sums: Sums, penalty: float) -> OneHotRidge:
     """The regression from sums over the training samples; ``penalty`` is relative to the mean squared error."""
-    whitening = sums.whitening(penalty)
-    whitened = sums.deviations @ whitening
+    total = sums.class_weight.sum()
+    frequency, mean = sums.class_weight / total, sums.class_sums.sum(axis=0) / total
+    whitening = _whitening(sums.second_moment / total - np.outer(mean, mean), penalty)
+    # Frequencies times the differences of the means of classes and that of all.
+    whitened = (sums.class_sums / total - np.outer(frequency, mean)) @ whitening
     coefficients = whitening @ whitened.T
-    return OneHotRidge(sums.frequency - sums.mean @ coefficients, coefficients, whitened @ whitened.T)
+    return OneHotRidge(frequency - mean @ coefficients, coefficients, whitened @ whitened.T)
 
 
 def ridge_by_conjugate_gradients(coordinates: Coordinates, penalty: float, rows: IntArray | None = None) -> OneHotRidge:
-    """The regression on all features, however many: only products of X with some vectors per class are computed.
-
-    ``coordinates`` must have no basis of their own.
-    """
+    """The regression on all features, however many, without a basis: only products of X with some vectors per class."""
     samples = coordinates.samples if rows is None else coordinates.samples.of(rows)
     X: Any = samples.X.astype(np.float64) if samples.is_sparse else coordinates.of(samples.X)
     weight = samples.sample_weight / samples.sample_weight.sum()
@@ -286,11 +264,6 @@ def feature_variances(samples: ClassSamples) -> FloatArray:
     return variances
 
 
-def total_variance(samples: ClassSamples) -> float:
-    """The sum of the variances of all features."""
-    return float(feature_variances(samples).sum())
-
-
 def row_blocks(rows: IntArray, n_columns: int) -> Iterator[IntArray]:
     """Consecutive parts of ``rows`` with some millions of numbers each, at ``n_columns`` per row."""
     step = max(1, _BLOCK_ENTRIES // n_columns)
@@ -312,9 +285,8 @@ def random_directions(n_features: int, n_components: int, rng: np.random.Generat
 def leading_directions(X: Any, n_components: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """An orthonormal basis of nearly the leading right singular vectors of X.
 
-    Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features: two
-    multiplications by ``X' X``. Distances and least squares do not depend on the basis of the subspace, so no
-    decomposition follows.
+    Subspace iteration (Halko, Martinsson and Tropp 2011, algorithm 4.4) in the space of features: two multiplications
+    by ``X' X``. Distances and least squares do not depend on the basis of the subspace, so no decomposition follows.
     """
     n_samples, n_features = X.shape
     basis = random_directions(n_features, min(n_components, n_samples, n_features), rng)
@@ -331,9 +303,8 @@ def leading_directions(X: Any, n_components: int, rng: np.random.Generator) -> N
 def _orthonormal(columns: NDArray[np.float32]) -> NDArray[np.float32]:
     """An orthonormal basis of the span of ``columns``, from their inner products.
 
-    Products of blocks are many times faster here than a QR decomposition of a tall matrix, but they square the
-    condition number. If float32 is not enough, they are summed in float64, and a second round removes the remaining
-    error.
+    That is many times faster here than a QR decomposition, but squares the condition number. If float32 is not enough,
+    they are summed in float64, and a second round removes the remaining error.
     """
     inner = _inner_products(columns, np.float32)
     length = np.sqrt(np.maximum(np.diag(inner), np.finfo(np.float32).tiny))

@@ -136,9 +136,14 @@ def clustering_distances(
     if len(known) == 1:
         tree = ClassTree([-1, 0], [1])
     elif len(known) <= MAX_DENSE_CLASSES:
+        from scipy.cluster.hierarchy import linkage
+        from scipy.spatial.distance import squareform
+
         if optimal_order is None:
             optimal_order = len(known) <= MAX_ORDERED_CLASSES
-        tree = ClassTree.from_linkage(_average_linkage(means, optimal_order), unit_edges=unit_edges)
+        distances = squareform(EmbeddingDistances(means).matrix(), checks=False)
+        joined = linkage(distances, method="average", optimal_ordering=optimal_order)
+        tree = ClassTree.from_linkage(joined, unit_edges=unit_edges)
     else:
         if means.shape[1] > n_components:
             means = means @ leading_directions(means, n_components, np.random.default_rng(rng))
@@ -150,23 +155,13 @@ def clustering_distances(
     return TreeDistances(_with_unknown(tree, known, samples.n_classes))
 
 
-def _average_linkage(means: Any, optimal_order: bool) -> FloatArray:
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
-
-    distances = squareform(EmbeddingDistances(means).matrix(), checks=False)
-    return np.asarray(linkage(distances, method="average", optimal_ordering=optimal_order))
-
-
 def squared_average_linkage(vectors: ArrayLike) -> FloatArray:
-    r"""Average linkage of squared Euclidean distances, without the distances.
+    r"""Average linkage of squared Euclidean distances, without the distances, as a linkage matrix of SciPy's form.
 
     The mean squared distance between two clusters is :math:`s_A + s_B - 2 \langle c_A, c_B \rangle`, where :math:`c` is
     the mean and :math:`s` the mean square of the vectors of a cluster. A chain of nearest neighbours (Benzécri 1982;
     Müllner 2011, algorithm 2) finds all joins with at most ``3 * n`` products of a vector and the matrix of means.
-
-    The linkage matrix has the form of SciPy's, except that joins are not sorted by height; heights are roots of mean
-    squared distances.
+    Joins are not sorted by height; heights are roots of mean squared distances.
     """
     centred = np.asarray(vectors, dtype=np.float64)
     means = (centred - centred.mean(axis=0)).astype(np.float32)
@@ -272,11 +267,7 @@ def splitting_distances(
 
 
 def halving_order(vectors: Any, rng: np.random.Generator | int | None = None) -> IntArray:
-    """An order of vectors whose halves, quarters and so on contain similar directions.
-
-    >>> halving_order(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1], [0.1, 1.0]]), 0) % 2
-    array([1, 1, 0, 0])
-    """
+    """An order of vectors whose halves, quarters and so on contain similar directions."""
     from codekin.kernels.balanced_split import balanced_split_order
 
     rows = sparse.csr_array(vectors)
@@ -289,11 +280,7 @@ def halving_order(vectors: Any, rng: np.random.Generator | int | None = None) ->
 
 
 def halving_tree(order: IntArray) -> ClassTree:
-    """The binary tree over classes in this order in which every node halves its classes, the first half the larger.
-
-    >>> halving_tree(np.array([2, 0, 1])).class_order()
-    array([2, 0, 1])
-    """
+    """The binary tree over classes in this order in which every node halves its classes, the first half the larger."""
     parents = [np.array([-1])]
     node_of_class = np.zeros(len(order), dtype=np.intp)
     nodes, starts, stops = np.array([0]), np.array([0]), np.array([len(order)])

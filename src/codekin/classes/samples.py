@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from codekin._system.numeric_range import MAX_DOUBLE, MAX_SINGLE, largest_magnitude
+from codekin._system.arrays import MAX_DOUBLE, MAX_SINGLE, largest_magnitude
 from codekin._system.rows import StoredRows, class_sums, is_sparse
 from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
 
@@ -54,22 +54,20 @@ class ClassSamples:
         """The weighted mean of each class, (n_classes, n_features), sparse if X is; zeros if there are no samples."""
         scale = np.zeros(self.n_classes)
         scale[self.has_samples] = 1 / self.class_weight[self.has_samples]
+        shares: Any = self.sample_weight * scale[self.class_index]
         if self.is_sparse:
-            sums = class_sums(self.X, self.class_index, self.sample_weight * scale[self.class_index], self.n_classes)
-            _require_finite(sums.data)
-            return sums
-        n_samples = len(self.class_index)
-        membership = sparse.csr_array(
-            (self.sample_weight * scale[self.class_index], (self.class_index, np.arange(n_samples))),
-            shape=(self.n_classes, n_samples),
-        )
-        means = np.zeros((self.n_classes, self.X.shape[1]))
-        by_sample = membership.tocsc()
-        n_rows = max(1, _BLOCK_ENTRIES // max(1, self.X.shape[1]))
-        for start in range(0, n_samples, n_rows):
-            rows = slice(start, start + n_rows)
-            means += by_sample[:, rows] @ self.X[rows].astype(np.float64)
-        _require_finite(means)
+            means: Any = class_sums(self.X, self.class_index, shares, self.n_classes)
+        else:
+            n_samples, n_features = self.X.shape
+            places: Any = self.class_index, np.arange(n_samples)
+            by_sample = sparse.csr_array((shares, places), shape=(self.n_classes, n_samples)).tocsc()
+            means = np.zeros((self.n_classes, n_features))
+            n_rows = max(1, _BLOCK_ENTRIES // max(1, n_features))
+            for start in range(0, n_samples, n_rows):
+                rows = slice(start, start + n_rows)
+                means += by_sample[:, rows] @ self.X[rows].astype(np.float64)
+        if not np.isfinite(means.data if self.is_sparse else means).all():
+            raise ValueError("X must be finite. Got a class mean that is not.")
         return means
 
 
@@ -90,7 +88,14 @@ def class_samples(
             raise ValueError(f"X must have two dimensions and must not be empty. Got shape {samples.shape}.")
         if samples.dtype.kind not in "fiub":
             raise ValueError(f"X must hold numbers. Got type {samples.dtype}.")
-        _check_magnitude(samples)
+        single = samples.dtype in (np.float16, np.float32)
+        # Squares must not overflow. Rows on disk are checked when they are learned from.
+        largest = 0.0 if isinstance(X, StoredRows) else largest_magnitude(samples)
+        if (most := MAX_SINGLE if single else MAX_DOUBLE) < largest < np.inf:
+            raise ValueError(
+                f"The values of X must be at most {most:g} in {samples.dtype}, so that class distances are finite. "
+                f"Got {largest:g}; scale the features."
+            )
     index = np.asarray(class_index)
     n_samples = samples.shape[0] if hasattr(samples, "shape") else len(samples)
     if index.shape != (n_samples,) or index.dtype.kind not in "iu":
@@ -119,31 +124,11 @@ def class_samples(
     return ClassSamples(samples, index, n_seen if n_classes is None else int(n_classes), weight)
 
 
-def _check_magnitude(X: Any) -> None:
-    """Raise if squares would overflow; rows on disk are checked when they are learned from."""
-    if isinstance(X, StoredRows):
-        return
-    largest, most = largest_magnitude(X), MAX_SINGLE if X.dtype in (np.float16, np.float32) else MAX_DOUBLE
-    if most < largest < np.inf:
-        raise ValueError(
-            f"The values of X must be at most {most:g} in {X.dtype}, so that class distances are finite. "
-            f"Got {largest:g}; scale the features."
-        )
-
-
-def _require_finite(values: np.ndarray) -> None:
-    if not np.isfinite(values).all():
-        raise ValueError("X must be finite. Got a class mean that is not.")
-
-
 @dataclass(frozen=True, eq=False)
 class ColumnTrials:
     """Margins of samples from predictors that did not learn from them, for any columns.
 
-    - ``class_index``: the classes of the samples.
-    - ``weights``: how much each sample counts.
-    - ``margins``: a function of columns (n_classes, n_columns) that learns them and returns the margins,
-      (n_samples, n_columns).
+    ``margins`` is a function of columns (n_classes, n_columns) that learns them and returns (n_samples, n_columns).
     """
 
     class_index: IntArray

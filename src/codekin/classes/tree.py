@@ -23,14 +23,12 @@ from codekin.classes._tree_arrays import (
     node_numbers,
     range_minima,
     splits,
-    walk_through,
-)
-from codekin.classes._tree_sources import (
     tree_from_edges,
     tree_from_linkage,
     tree_from_names,
     tree_from_nested,
     tree_from_networkx,
+    walk_through,
 )
 from codekin.code import FloatArray, IntArray
 
@@ -335,8 +333,7 @@ class ClassTree:
         ``classes[k]`` becomes class ``k``.
         """
         kept_classes = np.asarray(classes, dtype=np.intp)
-        if kept_classes.size and (kept_classes.min() < 0 or kept_classes.max() >= self.n_classes):
-            wrong = first_outside(kept_classes, 0, self.n_classes)
+        if (wrong := first_outside(kept_classes, 0, self.n_classes)) is not None:
             raise ValueError(f"Classes are numbered 0 to {self.n_classes - 1}. Got {wrong}.")
         rank_is_kept = np.zeros(self.n_classes + 1, dtype=np.intp)
         rank_is_kept[self._rank_of_class[kept_classes] + 1] = 1

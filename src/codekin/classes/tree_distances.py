@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,11 +39,9 @@ class TreeDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return self.tree.n_classes
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
-        """The path lengths between classes ``u`` and ``v``, arrays that broadcast against each other."""
         return self.tree.path_length(u, v)
 
     @cached_property
@@ -51,29 +49,28 @@ class TreeDistances(SummedDistances):
         return self.tree.depth[self.tree.node_of_class]
 
     @cached_property
-    def _shared_edges(self) -> _SharedEdges:
-        """The edges above two classes or more; those above the same classes are joined."""
+    def _shared_edges(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The edges above two classes or more, those above the same classes joined: their classes, and their lengths.
+
+        The classes below an edge are consecutive in depth-first order.
+        """
         tree = self.tree
         start, stop = tree.class_spans.T
         is_shared = (stop - start > 1) & (tree.edge_length > 0)
         key, group = np.unique(start[is_shared] * (self.n_classes + 1) + stop[is_shared], return_inverse=True)
         length = np.bincount(group, weights=tree.edge_length[is_shared], minlength=len(key)).astype(np.float64)
-        start, stop = np.divmod(key, self.n_classes + 1)
-        return _SharedEdges(start, stop, length)
+        return *np.divmod(key, self.n_classes + 1), length
 
     @cached_property
     def _own_length(self) -> FloatArray:
-        """The length of the edges above only one class, by class."""
+        """The length of the edges above only one class, in depth-first order."""
         start, stop = self.tree.class_spans.T
         is_own = stop - start == 1
-        by_rank = np.bincount(start[is_own], weights=self.tree.edge_length[is_own], minlength=self.n_classes)
-        length = np.empty(self.n_classes)
-        length[self.tree.class_order()] = by_rank
-        return length
+        return np.bincount(start[is_own], self.tree.edge_length[is_own], self.n_classes).astype(np.float64)
 
     def _quadratic_form(self, matrix: CodingMatrix) -> float:
-        edges, order = self._shared_edges, self.tree.class_order()
-        depth, own_length = self._class_depth[order], self._own_length[order]
+        (first, last, length), order = self._shared_edges, self.tree.class_order()
+        depth, own_length = self._class_depth[order], self._own_length
         form = 0.0
         # A few bits at a time, so that the running sums of 100,000 classes stay small.
         width = max(1, _BLOCK_ENTRIES // self.n_classes)
@@ -81,8 +78,8 @@ class TreeDistances(SummedDistances):
             M = matrix[order, start : start + width].astype(np.float64)
             running = np.zeros((len(M) + 1, M.shape[1]))
             np.cumsum(M, axis=0, out=running[1:])
-            below = running[edges.stop] - running[edges.start]
-            shared = edges.length @ np.einsum("eb,eb->e", below, below) + own_length @ np.einsum("ub,ub->u", M, M)
+            below = running[last] - running[first]
+            shared = length @ np.einsum("eb,eb->e", below, below) + own_length @ np.einsum("ub,ub->u", M, M)
             form += 2 * float((depth @ M) @ running[-1]) - 2 * float(shared)
         return form
 
@@ -127,16 +124,7 @@ class TreeDistances(SummedDistances):
         return frozen(matrix)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<TreeDistances: {self.n_classes} classes, {self.tree.n_nodes} nodes>"
-
-
-class _SharedEdges(NamedTuple):
-    """Edge ``e`` has length ``length[e]`` and the classes ``start[e]:stop[e]`` of the depth-first order below it."""
-
-    start: IntArray
-    stop: IntArray
-    length: FloatArray
 
 
 def taxonomy_distances(
@@ -175,15 +163,7 @@ def taxonomy_distances(
 def class_tree(
     taxonomy: Any, *, classes: Sequence[Hashable] | None = None, separator: str = ".", length: str | None = None
 ) -> ClassTree:
-    """A class tree from anything that describes one.
-
-    The parameters are those of :func:`taxonomy_distances`.
-
-    Examples
-    --------
-    >>> class_tree(["animal/cat", "animal/dog", "ship"], separator="/")
-    <ClassTree: 3 classes, 5 nodes, height 2>
-    """
+    """A class tree from anything that describes one; the parameters are those of :func:`taxonomy_distances`."""
     if isinstance(taxonomy, ClassTree):
         return taxonomy if classes is None else _reordered(taxonomy, classes)
     if hasattr(taxonomy, "edges") and hasattr(taxonomy, "is_directed"):

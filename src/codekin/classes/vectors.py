@@ -35,11 +35,9 @@ class EmbeddingDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return int(self.vectors.shape[0])
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
-        """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
         first, second = np.broadcast_arrays(np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp))
         differences = self._centred[first.ravel()] - self._centred[second.ravel()]
         squares = _row_squares(differences).reshape(first.shape)
@@ -135,7 +133,6 @@ class EmbeddingDistances(SummedDistances):
         return frozen(matrix)
 
     def __repr__(self) -> str:
-        """One line."""
         kind = "squared Euclidean" if self.squared else "Euclidean"
         return f"<EmbeddingDistances: {self.n_classes} classes, {kind} in {self.vectors.shape[1]} dimensions>"
 
@@ -179,8 +176,7 @@ class ProductDistances(SummedDistances):
 
     def __init__(self, factors: ArrayLike) -> None:
         given = np.array(factors)
-        if given.dtype != np.float32:
-            given = given.astype(np.float64)
+        given = given if given.dtype == np.float32 else given.astype(np.float64)
         if given.ndim != 2 or not len(given):
             raise ValueError(f"Factors must be a matrix with one row per class. Got shape {given.shape}.")
         if not np.isfinite(given).all():
@@ -189,11 +185,9 @@ class ProductDistances(SummedDistances):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return len(self.factors)
 
     def between(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
-        """The distances between classes ``u`` and ``v``, arrays that broadcast against each other."""
         first, second = np.broadcast_arrays(np.asarray(u, dtype=np.intp), np.asarray(v, dtype=np.intp))
         products = np.einsum("...f,...f->...", self.factors[first], self.factors[second], dtype=np.float64)
         return np.where(first == second, 0.0, 0.0 - products)
@@ -209,9 +203,8 @@ class ProductDistances(SummedDistances):
 
     @cached_property
     def _row_sums(self) -> FloatArray:
-        return np.asarray(
-            self._squares - self.factors @ self.factors.sum(axis=0, dtype=np.float64).astype(self.factors.dtype)
-        )
+        total = self.factors.sum(axis=0, dtype=np.float64).astype(self.factors.dtype)
+        return np.asarray(self._squares - self.factors @ total)
 
     @property
     def _sum_of_squares(self) -> float:
@@ -226,5 +219,4 @@ class ProductDistances(SummedDistances):
         return frozen(matrix)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<ProductDistances: {self.n_classes} classes, signed, {self.factors.shape[1]} factors>"

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from codekin.code.code import Assignment, Code
-from codekin.code.codebook import Codebook
-from codekin.code.signs import SignCodebook
+from codekin.code.codebook import Codebook, SignCodebook
 from codekin.code.symbols import SymbolCodebook
 from codekin.code.targets import TargetCodebook
 from codekin.code.tree import TreeCodebook

@@ -17,11 +17,9 @@ from codekin.code.types import CodingMatrix, IntArray
 class RankingConstants(NamedTuple):
     """What suits a re-ranking of the best paths, found on validation samples of several data sets.
 
-    - ``candidate_numbers``: the numbers of candidates per code to try.
-    - ``n_confused``: from how many other candidates a sample's class is separated while class vectors are learned.
-    - ``n_confusing_codes``: how many codes list these; None means all.
-    - ``rate``: the share of a Newton step while class vectors are learned.
-    - ``loss_gaps``: how much larger than the smallest loss that of a candidate may be, to try; none means no limit.
+    The numbers of candidates per code to try; from how many other candidates a sample's class is separated while class
+    vectors are learned, how many codes list these (None means all), and the share of a Newton step; how much larger
+    than the smallest loss that of a candidate may be, to try (none means no limit).
     """
 
     candidate_numbers: tuple[int, ...]
@@ -44,11 +42,9 @@ class GraphCodebook(Codebook):
 
     @cached_property
     def matrix(self) -> CodingMatrix:
-        """The codewords as rows, (n_codewords, n_bits), read-only."""
         return frozen(self.graph.codewords(np.arange(self.graph.n_paths, dtype=np.intp)))
 
     def codewords(self, indices: ArrayLike) -> CodingMatrix:
-        """The codewords at ``indices``, without computing the others."""
         if "matrix" in self.__dict__:
             return super().codewords(indices)
         return np.asarray(self.graph.codewords(np.asarray(indices, dtype=np.intp)))

@@ -63,8 +63,7 @@ class Assignment:
                 f"{int(counts[counts > 1][0])} classes."
             )
         frozen.flags.writeable = False
-        object.__setattr__(self, "codeword_of_class", frozen)
-        object.__setattr__(self, "n_classes", len(frozen))
+        self.__dict__.update(codeword_of_class=frozen, n_classes=len(frozen))
 
     @property
     def kind(self) -> str:
@@ -134,8 +133,7 @@ class Code:
         largest, n_codewords = int(self.assignment.codeword_of_class.max(initial=0)), self.codebook.n_codewords
         if largest >= n_codewords:
             raise ValueError(f"Codeword {largest} is not among the {n_codewords} of its codebook, numbered from 0.")
-        object.__setattr__(self, "n_classes", self.assignment.n_classes)
-        object.__setattr__(self, "n_bits", self.codebook.n_bits)
+        self.__dict__.update(n_classes=self.assignment.n_classes, n_bits=self.codebook.n_bits)
 
     @classmethod
     def of(cls, coding_matrix: ArrayLike) -> Code:

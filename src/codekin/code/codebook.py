@@ -1,7 +1,7 @@
 """Which codewords exist: the interface of a codebook.
 
-There are five kinds, each in its own module: signs, symbols, targets, and the paths of a trellis or a tree. Only they
-know what sets them apart. Other code asks the codebook, or has a table with an entry for each kind.
+There are five kinds: signs, below, and, each in its own module, symbols, targets, and the paths of a trellis or a tree.
+Only they know what sets them apart. Other code asks the codebook, or has a table with an entry for each kind.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin._system.arrays import frozen
 from codekin.code._statistics import CodewordStatistics
 from codekin.code.geometry import bit_reversed, principal_order
 from codekin.code.types import CodingMatrix, FloatArray, IntArray, Margins
@@ -205,7 +204,8 @@ class Codebook(CodewordStatistics):
                 f"The codewords of a codebook must be distinct. Rows {int(twins[0])} and {int(twins[1])} of this "
                 f"{self.name} codebook are equal."
             )
-        self._matrix = frozen(matrix)
+        matrix.flags.writeable = False
+        self._matrix = matrix
         self.n_codewords, self.n_bits = matrix.shape
 
     def _checked(self, given: NDArray[Any]) -> CodingMatrix:
@@ -317,6 +317,32 @@ class Codebook(CodewordStatistics):
             Zeros for kinds that do without.
         """
         return np.zeros(self.n_bits)
+
+
+class SignCodebook(Codebook):
+    """The rows of a matrix with entries -1, 0 and +1, 0 where a bit ignores a class: one binary predictor per bit."""
+
+    kind = "signs"
+
+    def _checked(self, given: NDArray[Any]) -> CodingMatrix:
+        place = first_outside(~np.isin(given, (-1, 0, 1)))
+        if place is not None:
+            entry, remedy = given[place], ""
+            if given.dtype.kind == "f" and entry % 1:
+                remedy = " Give is_real=True for targets that regressors learn."
+            elif entry > 1:
+                remedy = " Give n_symbols if there are more than two."
+            raise ValueError(
+                f"The entries of a codebook must be -1, 0 or +1. Got {entry} in row {place[0]}, column {place[1]}."
+                f"{remedy}"
+            )
+        matrix = np.array(given, dtype=np.int8, order="C")
+        if (matrix == 0).any() and not ((matrix > 0).any() and (matrix < 0).any()):
+            raise ValueError(
+                f"The entries of a codebook must have both signs, since a bit ignores classes where it is 0. Got only "
+                f"{np.unique(matrix).tolist()}. Write a matrix of 0 and 1 as 2 * matrix - 1."
+            )
+        return matrix
 
 
 def kind_of_matrix(*, n_symbols: int = 2, is_real: bool = False) -> str:

@@ -21,12 +21,7 @@ _BLOCK_ROWS = 2_048
 
 @dataclass(frozen=True)
 class DistanceMoments:
-    """The sums over all ordered pairs of classes that determine the spread of random assignments.
-
-    - ``total``: the sum of all distances.
-    - ``sum_of_squares``: the sum of their squares, the squared Frobenius norm.
-    - ``sum_of_squared_row_sums``: the sum over classes of the squared sum of their distances.
-    """
+    """The sums over all ordered pairs of classes that determine the spread of random assignments."""
 
     total: float
     sum_of_squares: float
@@ -96,13 +91,9 @@ def inner_product(coding_matrix: ArrayLike, row_sums: FloatArray, form: Callable
 def codeword_moments(coding_matrix: CodingMatrix) -> DistanceMoments:
     """Sums over the distances between all pairs of rows, without computing the distances.
 
-    With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is
-    ``(r_u + r_v - <W_u, W_v>) / 2``; if no bit is 0, ``|M|`` adds the same to all and ``W = M`` is enough. Of real rows
-    it is that with ``W = M`` and ``r_u = |M_u|^2 / 2``.
-
-    >>> import numpy as np
-    >>> codeword_moments(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
-    DistanceMoments(total=8.0, sum_of_squares=12.0, sum_of_squared_row_sums=22.0)
+    With ``W = [M, |M|]`` and ``r_u`` the number of non-zero bits of row ``u``, the distance of two rows is ``(r_u + r_v
+    - <W_u, W_v>) / 2``; if no bit is 0, ``|M|`` adds the same to all and ``W = M`` is enough. Of real rows it is that
+    with ``W = M`` and ``r_u = |M_u|^2 / 2``.
     """
     n_codewords, n_bits = coding_matrix.shape
     is_ternary = not _is_real(coding_matrix) and not coding_matrix.all()
@@ -132,8 +123,8 @@ def _wide_blocks(coding_matrix: CodingMatrix, is_ternary: bool) -> Iterator[NDAr
 def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatArray]:
     """The codewords, with their absolute values appended if bits may be zero, and their numbers of non-zero bits.
 
-    The numbers are all 0 if no bit is zero, since a constant does not matter. For real codewords they are half the
-    squares of their lengths.
+    The numbers are all 0 if no bit is zero, since a constant does not matter; half the squared lengths of real
+    codewords.
     """
     codewords = matrix.astype(np.float32)
     if _is_real(matrix):

@@ -51,7 +51,6 @@ class SymbolCodebook(Codebook):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The number of symbols."""
         return {"n_symbols": self.n_symbols}
 
     def constant_bits(self, assignment: Assignment) -> NDArray[np.bool_]:
@@ -133,7 +132,6 @@ class SymbolCodebook(Codebook):
 
     @classmethod
     def entries(cls, text: str) -> list[Any]:
-        """The codeword of a text."""
         return [-1 if symbol == "-" else int(symbol) for symbol in text.split(" ")]
 
     def _shape_text(self) -> str:

@@ -40,7 +40,6 @@ class TargetCodebook(Codebook):
         return targets
 
     def check_learner(self, name: str, learns_targets: bool) -> None:
-        """Raise unless a learner learns real numbers."""
         if not learns_targets:
             raise ValueError(
                 f"The bits of the {self.name} codebook are real numbers, which regressors learn. Got {name}; use a "
@@ -58,7 +57,6 @@ class TargetCodebook(Codebook):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """That its entries are numbers."""
         return {"is_real": True}
 
     def _are_used(self, codewords: CodingMatrix) -> NDArray[np.bool_]:
@@ -97,7 +95,6 @@ class TargetCodebook(Codebook):
 
     @classmethod
     def entries(cls, text: str) -> list[Any]:
-        """The codeword of a text."""
         return [float(entry) for entry in text.split(" ")]
 
     def check_growth(self) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin.code._graph import GraphCodebook, RankingConstants
+from codekin.code.codebook import Codebook
 from codekin.code.types import CodingMatrix, FloatArray, IntArray
 
 LEAVES_PER_CHILD = 4
@@ -43,6 +44,7 @@ class TreeCodebook(GraphCodebook):
     ranking_constants = RankingConstants(
         (10, 20), n_confused=10, n_confusing_codes=1, rate=1.0, loss_gaps=(2.0, 3.0, 5.0)
     )
+    min_distance = 2.0  # two leaves of one node differ in two bits and share all others; others differ in more
     work = 500  # about as long as this many bits of a trellis
     graph: TreeGraph
     orders: ClassVar[Mapping[str, str]] = {
@@ -73,9 +75,6 @@ class TreeCodebook(GraphCodebook):
         """What to add to the margin of each bit to divide the probabilities of the leaves by ``size**power``.
 
         Exact for leaves of one node; the total of a child with several leaves is estimated from their sizes.
-
-        >>> TreeCodebook(tree=TreeGraph(n_paths=3, width=2)).size_terms(np.array([1.0, 4.0, 16.0]), 0.5).round(2)
-        array([ 0.  , -0.69, -1.39])
         """
         before = np.concatenate([[0.0], np.cumsum(size_of_codeword)])
         reduced = np.concatenate([[0.0], np.cumsum(size_of_codeword ** (1 - power))])
@@ -85,13 +84,29 @@ class TreeCodebook(GraphCodebook):
         return np.asarray(np.log((reduced[ends] - reduced[begins]) / (before[ends] - before[begins])))
 
 
+def label_tree(n_codewords: int, width: int = 32) -> Codebook:
+    """The leaves of a balanced tree as codewords: a ternary code whose bits are learned by softmax in every node.
+
+    F. Morin and Y. Bengio, "Hierarchical Probabilistic Neural Network Language Model", AISTATS 2005. Y. Prabhu et al.,
+    "Parabel: Partitioned Label Trees for Extreme Classification with Application to Dynamic Search Advertising", WWW
+    2018.
+
+    >>> label_tree(9, 2)
+    <Codebook label_tree: 9 codewords x 11 bits, minimum distance 2>
+    >>> label_tree(9, 2).codewords([0, 5])
+    array([[ 1, -1,  1, -1, -1, -1, -1,  0,  0,  0,  0],
+           [-1,  1,  0,  0,  0,  0,  0,  1, -1, -1, -1]], dtype=int8)
+    """
+    return TreeCodebook(name="label_tree", tree=TreeGraph(n_codewords, width))
+
+
 @dataclass(frozen=True)
 class TreeGraph:
-    """A balanced tree over a row of leaves.
+    """A balanced tree over a row of ``n_paths`` leaves, at least 2.
 
     The root has all of them. A node with more than ``4 * width`` leaves has ``width`` children, among which repeated
     halving divides the leaves; any other node has its leaves as children. Nodes are numbered level by level and from
-    left to right; so are their children, the bits. ``n_paths`` is the number of leaves, at least 2.
+    left to right; so are their children, the bits.
 
     >>> tree = TreeGraph(n_paths=9, width=2)
     >>> tree.first_bits, tree.children
@@ -146,29 +161,18 @@ class TreeGraph:
             "bit_starts": bit_starts,
             "children": np.where(is_above_leaves, -1 - bit_starts, np.cumsum(~is_above_leaves)),
         }
-        numbers = {"n_paths": n_paths, "width": width, "n_nodes": len(spans), "n_edges": len(bit_starts)}
         for array in arrays.values():
             array.flags.writeable = False
-        for name, value in {**arrays, **numbers, "_levels": levels}.items():
-            object.__setattr__(self, name, value)
+        numbers = {"n_paths": n_paths, "width": width, "n_nodes": len(spans), "n_edges": len(bit_starts)}
+        self.__dict__.update(arrays, **numbers, _levels=levels)
 
     @property
     def depth(self) -> int:
         """The most nodes on the path to a leaf."""
         return len(self._levels)
 
-    @property
-    def min_distance(self) -> int:
-        """Two leaves of one node differ in two bits and share all others; leaves further apart differ in more."""
-        return 2
-
     def unrank(self, ranks: ArrayLike) -> IntArray:
-        """The bits that are +1 for these leaves, from the root down; padded with -1, (n, depth).
-
-        >>> TreeGraph(n_paths=9, width=2).unrank([0, 5])
-        array([[0, 2],
-               [1, 7]])
-        """
+        """The bits that are +1 for these leaves, from the root down; padded with -1, (n, depth)."""
         leaves = np.asarray(ranks, dtype=np.intp)
         outside = leaves[(leaves < 0) | (leaves >= self.n_paths)]
         if leaves.ndim != 1 or outside.size:

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import isqrt
 from operator import index
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin._system.arrays import frozen
 from codekin.code._graph import GraphCodebook, RankingConstants
+from codekin.code.codebook import Codebook
 from codekin.code.types import CodingMatrix, IntArray
 
 MIN_CODEWORD_LIMIT, CODEWORDS_PER_CLASS = 100_000, 10
@@ -40,7 +42,6 @@ class TrellisCodebook(GraphCodebook):
 
     @property
     def path_edges(self) -> IntArray:
-        """The edges of every path."""
         return self.graph.unrank(np.arange(self.graph.n_paths))
 
     def check_spare_codewords(self, n_classes: int) -> None:
@@ -88,8 +89,7 @@ class TrellisGraph:
 
     def __post_init__(self) -> None:
         """Check the two numbers that define the graph."""
-        for name in ("n_paths", "width"):
-            object.__setattr__(self, name, index(getattr(self, name)))
+        self.__dict__.update(n_paths=index(self.n_paths), width=index(self.width))
         if self.n_paths < 2:
             raise ValueError(f"A trellis needs at least 2 codewords. Got {self.n_paths} instead.")
         if not 2 <= self.width <= self.n_paths:
@@ -165,13 +165,13 @@ class TrellisGraph:
         return frozen(np.concatenate(offsets).astype(np.intp))
 
     def unrank(self, ranks: ArrayLike) -> IntArray:
-        """The edges of the paths with these ranks, in their order along the path, padded with -1 after a shortcut.
-
-        >>> TrellisGraph(n_paths=5, width=2).unrank([0, 2])
-        array([[ 0,  2,  6,  8],
-               [ 0,  9, -1, -1]])
-        """
-        rest = self._checked_ranks(ranks)
+        """The edges of the paths with these ranks, in their order along the path, padded with -1 after a shortcut."""
+        rest = np.asarray(ranks, dtype=np.intp)
+        if rest.ndim != 1:
+            raise ValueError(f"Ranks must be one-dimensional. Got shape {rest.shape} instead.")
+        outside = rest[(rest < 0) | (rest >= self.n_paths)]
+        if outside.size:
+            raise ValueError(f"Ranks must be between 0 and {self.n_paths - 1}. Got {int(outside[0])} instead.")
         b, m = self.width, self.n_slices
         first_end = b + (m - 1) * b**2
         first_final = first_end + b * int(self.digits[-1])
@@ -213,16 +213,63 @@ class TrellisGraph:
         """T_i, the number of paths from a vertex before slice i through slice i onward."""
         return int(self.n_paths // self.width**i)
 
-    def _checked_ranks(self, ranks: ArrayLike) -> IntArray:
-        checked = np.asarray(ranks, dtype=np.intp)
-        if checked.ndim != 1:
-            raise ValueError(f"Ranks must be one-dimensional. Got shape {checked.shape} instead.")
-        outside = checked[(checked < 0) | (checked >= self.n_paths)]
-        if outside.size:
-            raise ValueError(f"Ranks must be between 0 and {self.n_paths - 1}. Got {int(outside[0])} instead.")
-        return checked
-
 
 def _pairs(first: IntArray, second: IntArray) -> IntArray:
     """All pairs of the two, those of ``first[0]`` before those of ``first[1]``."""
     return np.stack([np.repeat(first, len(second)), np.tile(second, len(first))], axis=1)
+
+
+def trellis_codebook(n_codewords: int, width: int | Literal["auto"] = 2, *, n_bits: int | None = None) -> Codebook:
+    """The paths of a trellis as codewords: W-LTLS of Evron et al. (2018), which is LTLS at width 2.
+
+    With ``K = n_codewords``, ``b = width`` and ``K = sum_i d_i b**i`` for ``i = 0..m``, a codeword has
+    ``b + (m - 1) b**2 + b d_m + sum_i d_i`` bits. A wider trellis has more bits and shorter paths: there are more
+    predictors to train and to store, each of them is easier to learn, and more errors are corrected.
+
+    Parameters
+    ----------
+    n_codewords : int
+        The number of codewords, at least 2; it need not be a power of ``width``.
+    width : int or "auto", default=2
+        The number of vertices in a slice of the graph, from 2 to ``n_codewords``. ``"auto"`` is the widest trellis with
+        at most ``n_bits`` bits, and at most the square root of ``n_codewords``, beyond which there are more bits than
+        codewords.
+    n_bits : int, optional
+        The most bits a codeword may have.
+
+    Returns
+    -------
+    Codebook
+        Its ``trellis`` is the graph; its matrix is computed on demand.
+
+    References
+    ----------
+    I. Evron, E. Moroshko and K. Crammer, "Efficient Loss-Based Decoding on Graphs for Extreme Classification",
+    NeurIPS 2018.
+
+    Examples
+    --------
+    >>> trellis_codebook(12_294, 10)
+    <Codebook trellis: 12294 codewords x 338 bits, minimum distance 3>
+    >>> trellis_codebook(12_294, "auto", n_bits=150).trellis
+    TrellisGraph(n_paths=12294, width=5)
+    """
+    if width != "auto":
+        graph = TrellisGraph(n_codewords, width)
+        if n_bits is not None and graph.n_edges > n_bits:
+            raise ValueError(
+                f"A trellis of width {width} for {n_codewords} codewords has {graph.n_edges} bits, but n_bits is "
+                f"{n_bits}. Use width='auto' for the widest one that fits."
+            )
+        return TrellisCodebook(name="trellis", trellis=graph)
+    if n_bits is None:
+        raise ValueError("width='auto' needs n_bits, the most bits that a codeword may have.")
+    graphs = [TrellisGraph(n_codewords, b) for b in range(2, max(2, isqrt(n_codewords)) + 1)]
+    fitting = [graph for graph in graphs if graph.n_edges <= n_bits]
+    if not fitting:
+        narrowest = min(graphs, key=lambda graph: graph.n_edges)
+        raise ValueError(
+            f"A trellis for {n_codewords} codewords needs at least {narrowest.n_edges} bits "
+            f"(width {narrowest.width}), but n_bits is {n_bits}."
+        )
+    return TrellisCodebook(name="trellis", trellis=fitting[-1])

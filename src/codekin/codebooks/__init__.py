@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from codekin.code import Codebook
+from codekin.code.trellis import trellis_codebook
 from codekin.codebooks.classic import exhaustive, given, hadamard, hexj, one_vs_one, one_vs_rest, unary
 from codekin.codebooks.designs.learnable import learnable
 from codekin.codebooks.designs.optimised import (
@@ -15,7 +16,6 @@ from codekin.codebooks.designs.separating import separating
 from codekin.codebooks.designs.similarity import autoencoder, sparse_output
 from codekin.codebooks.designs.spectral import eigen_targets, random_projection, spectral
 from codekin.codebooks.designs.trained import cross_validated, ecoc_one
-from codekin.codebooks.graphs import trellis_codebook
 from codekin.codebooks.random import dense_random, sparse_random
 from codekin.codebooks.symbols import reed_solomon
 from codekin.codebooks.trees import decoc, nested_dichotomies, ordered_dichotomies, tree_levels

@@ -12,19 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin._system.messages import counted
-from codekin.code import Codebook, CodingMatrix, IntArray
+from codekin.code import Codebook, CodingMatrix
 
 DENSE_BITS_PER_DOUBLING = 10
 """Bits of a dense code for each doubling of the number of codewords (Allwein et al., 2000)."""
 
 SPARSE_BITS_PER_DOUBLING = 15
 """The same for a sparse code, half of whose entries are zero."""
-
-
 MAX_ONE_VS_ONE = 1_000
 """Half a million predictors and a matrix of half a gigabyte."""
-
-
 MAX_EXHAUSTIVE = 12
 """With 12 codewords there are 2,047 columns; each further one doubles them."""
 BITS_PER_DIGIT = 8
@@ -64,21 +60,17 @@ def one_vs_rest(n_codewords: int, *, n_symbols: int = 2) -> Codebook:
     [[1, 0], [2, 0], [0, 1], [0, 2]]
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="one_vs_rest")
-    if min(n_symbols, n_codewords) > 2:
-        return Codebook(_groups_vs_rest(n_codewords, n_symbols), name="one_vs_rest", n_symbols=n_symbols)
-    matrix = 2 * np.eye(n_codewords, dtype=np.int8) - 1
-    return Codebook(matrix if n_codewords > 2 else matrix[:, :1], name="one_vs_rest")
-
-
-def _groups_vs_rest(n_codewords: int, n_symbols: int) -> IntArray:
-    """Columns in which the same number of codewords, up to one, have symbols of their own."""
+    if min(n_symbols, n_codewords) == 2:
+        matrix = 2 * np.eye(n_codewords, dtype=np.int8) - 1
+        return Codebook(matrix if n_codewords > 2 else matrix[:, :1], name="one_vs_rest")
     if n_codewords <= n_symbols:
-        return np.arange(n_codewords)[:, None]
+        return Codebook(np.arange(n_codewords)[:, None], name="one_vs_rest", n_symbols=n_symbols)
+    # The same number of codewords, up to one, have symbols of their own in every column.
     groups = np.array_split(np.arange(n_codewords), -(-n_codewords // (n_symbols - 1)))
-    matrix = np.zeros((n_codewords, len(groups)), dtype=np.intp)
+    symbols = np.zeros((n_codewords, len(groups)), dtype=np.intp)
     for column, group in enumerate(groups):
-        matrix[group, column] = 1 + np.arange(len(group))
-    return matrix
+        symbols[group, column] = 1 + np.arange(len(group))
+    return Codebook(symbols, name="one_vs_rest", n_symbols=n_symbols)
 
 
 def one_vs_one(n_codewords: int) -> Codebook:
@@ -258,35 +250,21 @@ def hexj(n_codewords: int) -> Codebook:
     array([0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0])
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="hexj")
-    ranks = np.arange(n_codewords)
-    n_digits = fewest_bits(n_codewords, n_symbols=16)
-    digits = [ranks >> (4 * place) & 15 for place in reversed(range(n_digits))]
-    bits = np.concatenate([_johnson_counter(digit) for digit in digits], axis=1)
-    bits = bits[:, bits.any(axis=0)]
-    return Codebook(np.where(bits, 1, -1), name="hexj", is_designed=True)
-
-
-def _johnson_counter(states: IntArray) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """The states 0 to 15 of a counter of 8 bits: the bit at place ``p`` from the right is set from p + 1 to p + 8."""
+    shifts = 4 * np.arange(fewest_bits(n_codewords, n_symbols=16))[::-1, None]
+    states = (np.arange(n_codewords)[:, None, None] >> shifts) & 15
+    # The bit of a Johnson counter at place p from the right is set from state p + 1 to p + 8.
     place = np.arange(BITS_PER_DIGIT - 1, -1, -1)
-    return (states[:, None] > place) & (states[:, None] <= place + BITS_PER_DIGIT)
+    bits = ((states > place) & (states <= place + BITS_PER_DIGIT)).reshape(n_codewords, -1)
+    return Codebook(np.where(bits[:, bits.any(axis=0)], 1, -1), name="hexj", is_designed=True)
 
 
 def given(n_codewords: int, *, matrix: ArrayLike, is_designed: bool = False) -> Codebook:
-    """A codebook from a given matrix.
+    """A codebook from a given matrix of at least ``n_codewords`` distinct rows; the assignment chooses among more.
 
-    The matrix has at least ``n_codewords`` distinct rows of -1, 0 and +1; if it has more, the assignment chooses among
-    them. Constant or repeated columns are kept; see :attr:`Codebook.n_constant_columns` and
-    :attr:`Codebook.has_distinct_columns`. ``is_designed`` means that row ``k`` was made for class ``k``.
+    Constant or repeated columns are kept. ``is_designed`` means that row ``k`` was made for class ``k``.
 
-    Examples
-    --------
     >>> given(3, matrix=[[1, 1], [-1, 1], [0, -1]])
     <Codebook given: 3 codewords x 2 bits, minimum distance 1, 17% zeros>
-    >>> given(4, matrix=[[1, 1], [-1, 1], [0, -1]])
-    Traceback (most recent call last):
-        ...
-    ValueError: The given matrix has 3 codewords; at least 4 are needed.
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="given")
     codebook = Codebook(matrix, name="given", is_designed=is_designed)

@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.code import CodingMatrix, FloatArray, IntArray
+from codekin.code import CodingMatrix, IntArray
 
 DENSE = (-1, 1)
 """Equally likely entries of a dense code."""
@@ -35,11 +35,10 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Some random codebooks: packed bits for comparing them, and their matrices on demand.
+    """Some random codebooks: packed bits for comparing them, and a function from indices to their matrices.
 
-    - ``signs``, ``used`` of shape (n_draws, n_words, n_codewords): a bit for each entry, whether it is +1 and whether
-      it is not 0. Bits beyond the codewords are 0.
-    - ``matrices``: maps indices of draws to their matrices, (n, n_codewords, n_bits).
+    ``signs`` and ``used``, (n_draws, n_words, n_codewords), have a bit for each entry: whether it is +1, and whether
+    not 0.
     """
 
     signs: Words
@@ -140,11 +139,18 @@ class _Stream:
 
     def words(self) -> tuple[Words, Words]:
         """Whether entries are +1, and whether they are not 0."""
-        first, *others = (self._packed(part) for part in self.parts)
-        if not others:
-            return first, np.broadcast_to(self._every_bit, first.shape)
-        second = others[0]
-        return first & second, ~(first ^ second) & self._every_bit
+        from codekin.kernels.hamming import pack_rows
+
+        n_words = -(-self.n_bits // 64)
+        packed = [np.empty((self.n_draws, n_words, self.n_codewords), dtype=np.uint64) for _ in self.parts]
+        for part, words in zip(self.parts, packed, strict=True):
+            pack_rows(np.concatenate([part, np.zeros(9, dtype=np.uint8)]), self.n_bits, words)
+        every_bit = np.full((n_words, 1), ~np.uint64(0))
+        every_bit[-1] <<= np.uint64(-self.n_bits % 64)
+        # Two bits that are 1 make a sparse entry +1, and two that differ make it 0.
+        if len(packed) == 1:
+            return packed[0], np.broadcast_to(every_bit, packed[0].shape)
+        return packed[0] & packed[1], ~(packed[0] ^ packed[1]) & every_bit
 
     def matrices(self, numbers: IntArray) -> CodingMatrix:
         """The codebooks with these indices, (n, n_codewords, n_bits)."""
@@ -161,23 +167,9 @@ class _Stream:
     def _size(self) -> int:
         return self.n_codewords * self.n_bits
 
-    @property
-    def _every_bit(self) -> Words:
-        """Words in which the bits of a codeword are 1, (n_words, 1)."""
-        ones = np.full(-(-self.n_bits // 64), ~np.uint64(0))
-        ones[-1] <<= np.uint64(-self.n_bits % 64)
-        return ones[:, None]
-
     def _bits(self, part: NDArray[np.uint8], number: int) -> NDArray[np.uint8]:
         start, stop = number * self._size, (number + 1) * self._size
         return np.unpackbits(part[start // 8 : -(-stop // 8)])[start % 8 : start % 8 + self._size]
-
-    def _packed(self, part: NDArray[np.uint8]) -> Words:
-        from codekin.kernels.hamming import pack_rows
-
-        packed = np.empty((self.n_draws, -(-self.n_bits // 64), self.n_codewords), dtype=np.uint64)
-        pack_rows(np.concatenate([part, np.zeros(9, dtype=np.uint8)]), self.n_bits, packed)
-        return packed
 
 
 def packed_bits(flags: NDArray[np.bool_]) -> Words:
@@ -196,13 +188,9 @@ def _chosen(
     if 0 not in entries:
         chosen = [rng.choice(len(patterns), n_chosen, replace=False) for _ in range(n_draws)]
         return digits(patterns[np.array(chosen)], length, entries)
-    keys = rng.exponential(size=(n_draws, len(patterns))) / _likelihoods(patterns, length, entries)
+    # How likely each pattern is with independent entries, up to a factor.
+    n_zeros = (digits(patterns, length, entries) == 0).sum(axis=1)
+    keys = rng.exponential(size=(n_draws, len(patterns))) / float(entries.count(0)) ** n_zeros
     # The smallest exponential keys are successive draws without replacement, in proportion to the likelihoods.
     first = np.argpartition(keys, n_chosen - 1, axis=1)[:, :n_chosen]
     return digits(patterns[rng.permuted(first, axis=1)], length, entries)
-
-
-def _likelihoods(patterns: IntArray, length: int, entries: tuple[int, ...]) -> FloatArray:
-    """How likely each pattern is with independent entries, up to a factor."""
-    n_zeros = (digits(patterns, length, entries) == 0).sum(axis=1)
-    return np.asarray(float(entries.count(0)) ** n_zeros)

@@ -16,7 +16,7 @@ from codekin.codebooks.classic import (
     n_binary_columns,
     n_ternary_columns,
 )
-from codekin.codebooks.drawing import DENSE, SPARSE, Draws, codebook_sampler
+from codekin.codebooks.drawing import DENSE, SPARSE, codebook_sampler
 from codekin.codebooks.symbols import balanced_symbols
 
 MAX_DEFAULT_DRAWS = 10_000
@@ -177,15 +177,6 @@ def _checked_n_draws(n_draws: int | None, n_codewords: int, n_bits: int) -> int:
     return n_draws
 
 
-def _doubled(min_distance: float) -> int:
-    doubled = round(2 * min_distance)
-    if doubled < 1 or doubled != 2 * min_distance:
-        raise ValueError(
-            f"The 'min_distance' parameter must be a positive multiple of 1/2. Got {min_distance!r} instead."
-        )
-    return doubled
-
-
 @dataclass(frozen=True)
 class _Search:
     """What is drawn, how often, and which distance is used."""
@@ -198,8 +189,13 @@ class _Search:
 
     def run(self, min_distance: float | None, rng: np.random.Generator) -> CodingMatrix:
         """The best codebook, or the best one with exactly the given minimum distance."""
-        wanted = None if min_distance is None else _doubled(min_distance)
-        draw = codebook_sampler(self.n_codewords, self.n_bits, self.entries)
+        from codekin.kernels.hamming import min_distances
+
+        wanted = None if min_distance is None else round(2 * min_distance)
+        if min_distance is not None and (min_distance <= 0 or wanted != 2 * min_distance):
+            rule = "The 'min_distance' parameter must be a positive multiple of 1/2."
+            raise ValueError(f"{rule} Got {min_distance!r} instead.")
+        draw, is_ternary = codebook_sampler(self.n_codewords, self.n_bits, self.entries), 0 in self.entries
         at_once = max(1, min(MAX_DRAWS_AT_ONCE, MAX_ENTRIES_AT_ONCE // (self.n_codewords * self.n_bits)))
         best: CodingMatrix | None = None
         # Distances are doubled to make them integers. Equal codewords have distance 0 and never pass.
@@ -208,7 +204,10 @@ class _Search:
         while n_done < self.n_draws or (largest_seen == 0 and n_done < MAX_USELESS_DRAWS):
             drawn = draw(rng, min(at_once, max(self.n_draws - n_done, 1)))
             n_done += len(drawn)
-            distances = self._doubled_min_distances(drawn, floor=best_distance if wanted is None else 1)
+            # Twice the minimum distance of each codebook; -1 if it is below the floor.
+            distances: IntArray = np.empty(len(drawn), dtype=np.intp)
+            used, floor = drawn.used if is_ternary else drawn.signs, best_distance if wanted is None else 1
+            min_distances(drawn.signs, used, is_ternary, round(2 * self.zero_pair), floor, self.n_bits, distances)
             for distance in np.unique(distances[distances >= best_distance])[::-1]:
                 tied = drawn.matrices(np.flatnonzero(distances == distance))
                 correlations = _mean_column_correlations(tied)
@@ -221,27 +220,14 @@ class _Search:
                 if distance > best_distance or correlations[winner] < best_correlation:
                     best, best_distance, best_correlation = tied[winner], int(distance), correlations[winner]
                 break
-        if best is None:
-            raise ValueError(self._failure(wanted, n_done, largest_seen))
-        return best
-
-    def _doubled_min_distances(self, drawn: Draws, floor: int) -> IntArray:
-        """Twice the minimum distance of each codebook; -1 if it is below the floor."""
-        from codekin.kernels.hamming import min_distances
-
-        doubled = np.empty(len(drawn), dtype=np.intp)
-        is_ternary = 0 in self.entries
-        used = drawn.used if is_ternary else drawn.signs
-        min_distances(drawn.signs, used, is_ternary, round(2 * self.zero_pair), floor, self.n_bits, doubled)
-        return doubled
-
-    def _failure(self, wanted: int | None, n_done: int, largest_seen: int) -> str:
-        shape = f"{self.n_codewords} x {self.n_bits}"
+        if best is not None:
+            return best
+        failed = f"None of {n_done} random {self.n_codewords} x {self.n_bits} codebooks had"
         if wanted is None or largest_seen == 0:
-            return f"None of {n_done} random {shape} codebooks had distinct codewords and columns. Use another n_bits."
-        return (
-            f"None of {n_done} random {shape} codebooks had minimum distance {wanted / 2:g}; the largest was "
-            f"{largest_seen / 2:g}. Use another min_distance, or more n_draws."
+            raise ValueError(f"{failed} distinct codewords and columns. Use another n_bits.")
+        raise ValueError(
+            f"{failed} minimum distance {wanted / 2:g}; the largest was {largest_seen / 2:g}. Use another "
+            "min_distance, or more n_draws."
         )
 
 

@@ -65,9 +65,7 @@ def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng
         leaders[:, 1:] = chosen[:, None] // places % n_symbols
         return leaders
     for place in range(1, n_cosets):
-        drawn = np.zeros((n_tries, n_bits), dtype=np.int8)
-        drawn[:, 1:] = rng.integers(n_symbols, size=(n_tries, n_bits - 1))
-        worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
+        drawn, worst = np.zeros((n_tries, n_bits), dtype=np.int8), np.array([n_bits])
         while worst.min() == n_bits:  # all of them exist already
             drawn[:, 1:] = rng.integers(n_symbols, size=(n_tries, n_bits - 1))
             worst = _agreements(drawn, leaders[:place], n_symbols).max(axis=1)
@@ -91,39 +89,20 @@ def reed_solomon(n_codewords: int, n_bits: int | None = None, *, n_symbols: int)
     The codewords are the values of polynomials over the field of ``q`` elements at ``n_bits`` of its points, where
     ``q`` is the largest power of a prime up to ``n_symbols``: 9 for ten symbols. Two polynomials with ``k``
     coefficients agree at fewer than ``k`` points, so the minimum distance is at least ``n_bits - k + 1``, which no code
-    of ``q**k`` codewords exceeds (the Singleton bound). Columns are balanced.
+    of ``q**k`` codewords exceeds (the Singleton bound). Columns are balanced. By default there are four times as many
+    as are needed to tell the codewords apart, or ``q`` if that is less.
 
-    Parameters
-    ----------
-    n_codewords : int
-        The number of codewords, at least 2.
-    n_bits : int, optional
-        The number of columns, at most ``q``; by default four times as many as are needed to tell the codewords apart,
-        or ``q`` if that is less.
-    n_symbols : int
-        The most symbols of a column, from 3 to 127.
-
-    Returns
-    -------
-    Codebook
-
-    References
-    ----------
     I. S. Reed and G. Solomon, "Polynomial Codes over Certain Finite Fields", Journal of SIAM 8(2), 1960.
 
-    Examples
-    --------
     >>> reed_solomon(100, 6, n_symbols=11)
     <Codebook reed_solomon: 100 codewords x 6 columns of 11 symbols, minimum distance 5>
-    >>> reed_solomon(100, 12, n_symbols=10)
-    Traceback (most recent call last):
-        ...
-    ValueError: A Reed-Solomon code of 9 symbols has at most 9 columns. Got n_bits=12.
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="reed_solomon")
     if n_symbols < 3:
         raise ValueError(f"A Reed-Solomon code needs at least 3 symbols. Got n_symbols={n_symbols}.")
-    q, prime = max((power, p) for power, p in _prime_powers(n_symbols))
+    primes = [p for p in range(2, n_symbols + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]
+    powers = ((p**m, p) for p in primes for m in range(1, n_symbols.bit_length() + 1))
+    q, prime = max((power, p) for power, p in powers if power <= n_symbols)
     n_coefficients = fewest_bits(n_codewords, q)
     default = 1 if n_coefficients == 1 else min(COLUMNS_PER_SYMBOL * n_coefficients, q)
     n_bits = checked_n_bits(n_bits, n_codewords, n_columns=None, n_symbols=q, default=default)
@@ -138,12 +117,6 @@ def reed_solomon(n_codewords: int, n_bits: int | None = None, *, n_symbols: int)
     for coefficient in coefficients.T[::-1]:
         values = sums[products[values, np.arange(n_bits)], coefficient[:, None]]
     return Codebook(values, name="reed_solomon", n_symbols=q)
-
-
-def _prime_powers(largest: int) -> list[tuple[int, int]]:
-    """Powers of primes, and their primes."""
-    primes = [p for p in range(2, largest + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]
-    return [(p**m, p) for p in primes for m in range(1, largest.bit_length() + 1) if p**m <= largest]
 
 
 def _field(q: int, prime: int) -> tuple[IntArray, IntArray]:

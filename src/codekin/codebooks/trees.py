@@ -7,7 +7,6 @@ and any two classes are separated by exactly one bit that was trained on both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from math import lgamma, log
 from typing import Literal
 
@@ -15,13 +14,12 @@ import numpy as np
 
 from codekin._system.messages import counted
 from codekin.classes import ClassTree
-from codekin.code import Codebook, CodingMatrix, FloatArray, IntArray
+from codekin.code import Codebook, CodingMatrix, IntArray
 from codekin.codebooks.classic import check_parameter, checked_n_bits, checked_n_codewords, fewest_bits
 
 Group = tuple[IntArray, int]
 """Classes that are not split yet, and the node of the class tree above them, or -1."""
-
-
+Split = tuple[IntArray, IntArray]
 MAX_SHUFFLES = 100
 """How often the children of the tree's nodes are shuffled to find a new column."""
 
@@ -113,11 +111,21 @@ def nested_dichotomies(
             raise ValueError(
                 f"A binary class tree has only one nested dichotomy: {n_trees} trees would be the same. Use n_trees=1."
             )
-    rng = np.random.default_rng(rng)
-    left_size = partial(_random_left_size, _log_tree_counts(n_codewords)) if split == "random" else _half
-    trees = [_random_splits(n_codewords, class_tree, left_size, rng) for _ in range(n_trees)]
-    matrix = np.concatenate([_as_columns(splits, n_codewords) for splits in trees], axis=1)
-    return Codebook(_without_repetitions(matrix), name="nested_dichotomies", is_designed=class_tree is not None)
+    generator = np.random.default_rng(rng)
+    # For m leaves, the logarithm of (2m - 3)!! / m!: binary trees of m leaves, per order of the leaves.
+    leaves = range(1, n_codewords + 1)
+    log_counts = np.array([0.0, *(lgamma(2 * m - 1) - lgamma(m) - (m - 1) * log(2) - lgamma(m + 1) for m in leaves)])
+
+    def left_size(n_groups: int) -> int:
+        if split == "balanced":  # half of the groups; the odd one goes to either side
+            return int(n_groups // 2 + (n_groups % 2) * generator.integers(2))
+        left = np.arange(1, n_groups)
+        log_weights = log_counts[left] + log_counts[n_groups - left]
+        weights = np.exp(log_weights - log_weights.max())
+        return int(generator.choice(left, p=weights / weights.sum()))
+
+    trees = [_random_splits(n_codewords, class_tree, left_size, generator) for _ in range(n_trees)]
+    return Codebook(_of_trees(trees, n_codewords), name="nested_dichotomies", is_designed=class_tree is not None)
 
 
 def ordered_dichotomies(
@@ -125,43 +133,23 @@ def ordered_dichotomies(
 ) -> Codebook:
     """Nested dichotomies of ordered classes: every node cuts a range of consecutive classes in two at a random place.
 
-    Parameters
-    ----------
-    n_codewords : int
-        The number of codewords, at least 2; row ``k`` is for the ``k``-th class in the order.
-    n_trees : int, default=1
-        The number of trees. A split that several of them share becomes only one bit.
-    rng : numpy.random.Generator, int or None, default=None
-        The source of randomness, or a seed for one.
+    A split that several of ``n_trees`` trees share becomes only one bit. Hühn and Hüllermeier compare learners on the
+    true order of the classes and on random orders: such splits use the order, and the more so the weaker the learner.
 
-    Returns
-    -------
-    Codebook
-        ``n_codewords - 1`` bits for each tree, without repetitions.
-
-    Notes
-    -----
-    Hühn and Hüllermeier compare learners on the true order of the classes and on random orders. They find that such
-    splits use the order, and the more so the weaker the learner.
-
-    References
-    ----------
     J. C. Hühn and E. Hüllermeier, "Is an Ordinal Class Structure Useful in Classifier Learning?", International Journal
     of Data Mining, Modelling and Management 1(1), 2008.
 
-    Examples
-    --------
     >>> ordered_dichotomies(4, rng=0).matrix.tolist()
     [[1, 1, 1], [1, 1, -1], [1, -1, 0], [-1, 0, 0]]
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="ordered_dichotomies")
     check_parameter("ordered_dichotomies", "n_trees", n_trees, n_trees >= 1, "at least 1")
     rng = np.random.default_rng(rng)
-    trees = [_as_columns(_ordered_splits(n_codewords, rng), n_codewords) for _ in range(n_trees)]
-    return Codebook(_without_repetitions(np.concatenate(trees, axis=1)), name="ordered_dichotomies", is_designed=True)
+    trees = [_ordered_splits(n_codewords, rng) for _ in range(n_trees)]
+    return Codebook(_of_trees(trees, n_codewords), name="ordered_dichotomies", is_designed=True)
 
 
-def _ordered_splits(n_codewords: int, rng: np.random.Generator) -> Iterator[tuple[IntArray, IntArray]]:
+def _ordered_splits(n_codewords: int, rng: np.random.Generator) -> Iterator[Split]:
     """Cut ranges of classes, the left part before the right one, until every class is on its own."""
     pending = [np.arange(n_codewords)]
     while pending:
@@ -179,7 +167,7 @@ def _check_n_classes(class_tree: ClassTree, n_codewords: int) -> None:
         )
 
 
-def _as_columns(splits: Iterable[tuple[IntArray, IntArray]], n_codewords: int) -> CodingMatrix:
+def _as_columns(splits: Iterable[Split], n_codewords: int) -> CodingMatrix:
     matrix = np.zeros((n_codewords, n_codewords - 1), dtype=np.int8)
     for bit, (left, right) in enumerate(splits):
         matrix[left, bit] = 1
@@ -188,11 +176,8 @@ def _as_columns(splits: Iterable[tuple[IntArray, IntArray]], n_codewords: int) -
 
 
 def _random_splits(
-    n_codewords: int,
-    class_tree: ClassTree | None,
-    left_size: Callable[[int, np.random.Generator], int],
-    rng: np.random.Generator,
-) -> Iterator[tuple[IntArray, IntArray]]:
+    n_codewords: int, class_tree: ClassTree | None, left_size: Callable[[int], int], rng: np.random.Generator
+) -> Iterator[Split]:
     """Split the groups at random, then the classes of each group, until every class is on its own."""
     start: list[Group] = [(np.arange(n_codewords), class_tree.root if class_tree is not None else -1)]
     pending = [start]
@@ -200,7 +185,7 @@ def _random_splits(
         groups = pending.pop()
         if len(groups) > 1:
             shuffled = [groups[i] for i in rng.permutation(len(groups))]
-            cut = left_size(len(groups), rng)
+            cut = left_size(len(groups))
             left, right = shuffled[:cut], shuffled[cut:]
             yield np.concatenate([classes for classes, _ in left]), np.concatenate([classes for classes, _ in right])
             pending += [right, left]
@@ -217,27 +202,9 @@ def _groups_within(group: Group, class_tree: ClassTree | None) -> list[Group]:
     return [(own, -1)] * len(own) + [group for group in below if len(group[0])]
 
 
-def _half(n_groups: int, rng: np.random.Generator) -> int:
-    """Half of the groups; the odd one goes to either side."""
-    return int(n_groups // 2 + (n_groups % 2) * rng.integers(2))
-
-
-def _random_left_size(log_tree_counts: FloatArray, n_groups: int, rng: np.random.Generator) -> int:
-    """How many groups are on the left if all binary trees of the groups are equally likely."""
-    left = np.arange(1, n_groups)
-    log_weights = log_tree_counts[left] + log_tree_counts[n_groups - left]
-    weights = np.exp(log_weights - log_weights.max())
-    return int(rng.choice(left, p=weights / weights.sum()))
-
-
-def _log_tree_counts(n_leaves: int) -> FloatArray:
-    """For m = 0..n_leaves, the logarithm of (2m - 3)!! / m!: binary trees of m leaves, per order of the leaves."""
-    counts = [0.0, *(lgamma(2 * m - 1) - lgamma(m) - (m - 1) * log(2) - lgamma(m + 1) for m in range(1, n_leaves + 1))]
-    return np.array(counts)
-
-
-def _without_repetitions(matrix: CodingMatrix) -> CodingMatrix:
-    """Each column once, in the order of first appearance, with +1 as its first entry that is not zero."""
+def _of_trees(trees: Iterable[Iterable[Split]], n_codewords: int) -> CodingMatrix:
+    """Each column of some trees once, in the order of first appearance, with +1 as its first entry that is not zero."""
+    matrix = np.concatenate([_as_columns(splits, n_codewords) for splits in trees], axis=1)
     first_used = (matrix != 0).argmax(axis=0)
     canonical = matrix * matrix[first_used, np.arange(matrix.shape[1])]
     kept = {column.tobytes(): bit for bit, column in reversed(list(enumerate(canonical.T)))}
@@ -256,27 +223,9 @@ def tree_levels(
 
     The first column cuts the order into ``q`` equal parts, the second cuts every part into ``q`` parts, and so on; the
     last one numbers the classes of each of the smallest parts. Siblings share the symbols of all columns but the last.
-    Further columns start again with an order in which the children of every node are shuffled.
+    That is the default number of columns; further ones start again with an order in which the children of every node
+    are shuffled.
 
-    Parameters
-    ----------
-    n_codewords : int
-        The number of codewords, at least 2; row ``k`` is for class ``k``.
-    n_bits : int, optional
-        The number of columns; by default as many as are needed to tell the classes apart.
-    n_symbols : int, default=2
-        The number of symbols of each column, at most 127.
-    class_tree : ClassTree
-        A tree of that many classes.
-    rng : numpy.random.Generator, int or None, default=None
-        The source of randomness for the shuffles, or a seed for one.
-
-    Returns
-    -------
-    Codebook
-
-    Examples
-    --------
     >>> tree = ClassTree.from_nested([["cat", "dog", "fox"], ["bus", "car", "ship"]])
     >>> tree_levels(6, n_symbols=3, class_tree=tree).matrix[[2, 3, 4, 0, 1, 5]].tolist()  # cat, dog, fox, bus, ...
     [[0, 0], [0, 1], [1, 2], [1, 0], [2, 1], [2, 2]]

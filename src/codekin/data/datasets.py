@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from codekin.classes import ClassTree
 from codekin.code import IntArray
-from codekin.code.types import EncodedLabels
+from codekin.samples import EncodedLabels
 
 LabelArray = NDArray[np.int64] | NDArray[np.str_]
 

@@ -44,7 +44,7 @@ class BeamSearchDecoder(Decoder):
 
     Examples
     --------
-    >>> from codekin.codebooks.graphs import label_tree
+    >>> from codekin.code.tree import label_tree
     >>> codebook = label_tree(9, 2)
     >>> decoder = BeamSearchDecoder(codebook.tree, Assignment.identity(9))
     >>> decoder.decode(3.0 * codebook.codewords([0, 4, 8]))

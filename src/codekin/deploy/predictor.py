@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import get_tags
 
-from codekin._system.numeric_range import MAX_DOUBLE, MAX_SINGLE, check_single_precision
+from codekin._system.arrays import MAX_DOUBLE, MAX_SINGLE, check_single_precision
 from codekin._system.rows import Row
 from codekin.data.model_input import known_word_counter
 from codekin.data.row_features import Features, FittedRows

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from codekin._system.numeric_range import check_single_precision
+from codekin._system.arrays import check_single_precision
 from codekin.code import CodingMatrix
 from codekin.decoding import MinimumLossDecoder
 from codekin.estimators.base import CodedClassifier

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin._system.numeric_range import check_single_precision
+from codekin._system.arrays import check_single_precision
 from codekin._system.parallel import with_workers
 from codekin.code import FloatArray
 from codekin.estimators.base import CodedClassifier

@@ -20,14 +20,13 @@ from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
 
+from codekin._system.arrays import MAX_SINGLE, check_single_precision, check_weights, largest_magnitude
 from codekin._system.messages import suggestion
-from codekin._system.numeric_range import MAX_SINGLE, check_single_precision, check_weights, largest_magnitude
 from codekin._system.rows import StoredRows
 from codekin.classes import ClassTree
 from codekin.code import FloatArray, IntArray
-from codekin.code.types import EncodedLabels
 from codekin.learners.estimators import LINEAR_REGRESSORS
-from codekin.samples import Samples
+from codekin.samples import EncodedLabels, Samples
 
 SIDES = {0, 1}
 """The labels of the two sides of a bit, as learners see them."""

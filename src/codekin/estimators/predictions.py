@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from codekin.code import FloatArray, IntArray, Margins
-from codekin.code.types import EncodedLabels
 from codekin.decoding.decoder import check_k
 from codekin.estimators.inputs import label_array
 from codekin.explaining import Explanation, contributions_to
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration, likely_classes
+from codekin.samples import EncodedLabels
 
 if TYPE_CHECKING:
     from codekin.data.row_features import Features

@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from codekin._system.messages import counted
-from codekin.code.types import EncodedLabels
 from codekin.data.columns import samples_of
 from codekin.data.datasets import TableColumns, TextData
 from codekin.data.recipes import AUTO, RECIPES, NoFeaturesError
@@ -31,6 +30,7 @@ from codekin.learners.compact import Precision
 from codekin.measures import Baselines
 from codekin.model.reranking import CandidateSource
 from codekin.progress import Progress, report, reported, subscribe
+from codekin.samples import EncodedLabels
 from codekin.states import input_bytes
 
 MOST_MEASURED = 1_000

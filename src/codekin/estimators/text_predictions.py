@@ -14,7 +14,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from codekin._system.messages import counted, with_article
-from codekin.code.types import EncodedLabels
 from codekin.data.columns import samples_of
 from codekin.data.datasets import TableColumns
 from codekin.data.model_input import ModelInput
@@ -28,6 +27,7 @@ from codekin.fitting.trial import microseconds_of
 from codekin.measures import Baselines, Evaluation, evaluated
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
+from codekin.samples import EncodedLabels
 from codekin.states import SavedClassifier, State
 
 N_BEST = 5

@@ -19,8 +19,8 @@ import numpy as np
 from codekin._system.memory import available_memory, in_units
 from codekin._system.rows import StoredRows
 from codekin.code._graph import GraphCodebook
+from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
-from codekin.codebooks.graphs import label_tree
 from codekin.fitting.codes import SharedWork
 from codekin.fitting.corrections import fit_temperature
 from codekin.fitting.defaults import GENTLE_PRUNING, FitSettings, candidate_source

@@ -21,7 +21,7 @@ from codekin._system.memory import available_memory, give_back
 from codekin._system.parallel import available_threads, limited_threads, n_workers
 from codekin._system.rows import StoredRows
 from codekin.code import Assignment, Code, Codebook, FloatArray, IntArray, Margins
-from codekin.codebooks.graphs import label_tree
+from codekin.code.tree import label_tree
 from codekin.decoding import DecodedAccuracy, Loss, decoder_of, fit_decoder
 from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import MAX_MARGINS, DecoderFit

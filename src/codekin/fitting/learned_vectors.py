@@ -120,15 +120,16 @@ class _Learning:
         The steps are made one after the other. Other threads find the entries that the next ones need, which does not
         depend on what is learned.
         """
-        from codekin.kernels.vector_learning import find_entries, learn_vectors, most_entries
+        from codekin.kernels.class_vectors import find_entries, learn_vectors
 
         rows, n_compared = SparseRows.of(X), candidates.shape[1] + 1
         of_rows = rows.indptr, rows.indices, rows.values
         listed = np.ascontiguousarray(candidates, dtype=np.int32)
-        n_each = max(1, int(most_entries(order, rows.indptr, n_compared)) // max(1, len(order)))
+        n_most = n_compared * np.diff(rows.indptr)  # the entries of each sample need at most this much room
+        n_each = max(1, int(n_most[order].sum()) // max(1, len(order)))
         at_once = min(max(1, ENTRIES_AT_ONCE // n_each), SAMPLES_AT_ONCE)
         batches = [order[start : start + at_once] for start in range(0, len(order), at_once)]
-        room_for = max((int(most_entries(batch, rows.indptr, n_compared)) for batch in batches), default=0)
+        room_for = max((int(n_most[batch].sum()) for batch in batches), default=0)
         rooms: list[Any] = []
         # As many as are in use at a time, to be used again.
         buffers: list[Any] = []
@@ -259,7 +260,7 @@ def n_class_entries(X: Any, class_index: IntArray, n_classes: int, most: float =
     >>> n_class_entries(sparse.csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.array([0, 0, 1]), 2)
     3
     """
-    from codekin.kernels.class_index import count_entries
+    from codekin.kernels.class_vectors import count_entries
 
     if isinstance(X, StoredRows):
         pairs = np.zeros(0, dtype=np.int64)

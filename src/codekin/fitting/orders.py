@@ -14,7 +14,7 @@ from codekin.classes import ClassTree
 from codekin.classes.means import halving_order
 from codekin.classes.samples import class_samples
 from codekin.code import KINDS, Assignment, Code, Codebook, IntArray
-from codekin.codebooks.graphs import label_tree
+from codekin.code.tree import label_tree
 from codekin.fitting.choices import check_assignment_choice, choose_assignment
 from codekin.fitting.classes import Classes
 from codekin.fitting.plan import Plan

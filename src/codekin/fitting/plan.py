@@ -10,8 +10,8 @@ import numpy as np
 
 from codekin.code import Codebook
 from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix
+from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
-from codekin.codebooks.graphs import label_tree
 from codekin.decoding.losses import LossLike
 from codekin.fitting.choices import choose_codebook
 from codekin.fitting.classes import Classes, classes_as_learned, shown

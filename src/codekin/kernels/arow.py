@@ -20,19 +20,15 @@ WEIGHT, VARIANCE, LATENESS = 0, 1, 2
 def arow_pass(indptr, indices, values, class_of_sample, codewords, r_of_sample, order, n_steps, state, first, last):
     """Learn bits ``first`` to ``last - 1`` from the samples in the given order.
 
-    With ``y`` the bit of the sample's class, ``s = w.x`` and ``v = sum variance x**2``, if ``y s < 1`` then
-    ``beta = 1 / (v + r)``, ``alpha = (1 - y s) beta``, ``w += alpha y variance x`` and ``variance -= beta variance**2
-    x**2`` (Crammer, Kulesza and Dredze 2009, with a diagonal covariance). A bit that is zero does not learn from the
-    sample. All sums run over a sample's non-zeros in their order, so that no bit's result depends on the others.
+    With ``y`` the bit of the sample's class, ``s = w.x`` and ``v = sum variance x**2``, if ``y s < 1`` then ``beta = 1
+    / (v + r)``, ``alpha = (1 - y s) beta``, ``w += alpha y variance x`` and ``variance -= beta variance**2 x**2``
+    (Crammer, Kulesza and Dredze 2009, with a diagonal covariance). A bit that is zero does not learn from the sample.
+    All sums run over a sample's non-zeros in their order, so that no bit's result depends on the others.
 
-    ``indptr``, ``indices``, ``values``: the samples as compressed sparse rows, without duplicates; float32 values.
-    ``class_of_sample``: int (n_samples,)
-    ``codewords``: int8 (n_classes, n_bits)
-    ``r_of_sample``: float32 (n_samples,). The regularisation r, divided by the sample's weight.
-    ``order``: sample numbers. A number from ``n_samples`` on means that sample for its positive bits only.
-    ``n_steps``: how many steps were made before, for averaging.
-    ``state``: float32 (n_features, 2 or 3, n_bits), changed in place
-    ``first``, ``last``: the columns to learn; concurrent calls may learn disjoint ranges of one state.
+    The samples are compressed sparse rows, without duplicates; ``r_of_sample`` is r divided by the sample's weight. A
+    number in ``order`` from ``n_samples`` on means that sample for its positive bits only. ``n_steps`` were made
+    before, for averaging. ``state``, float32 (n_features, 2 or 3, n_bits), is changed in place; concurrent calls may
+    learn disjoint bits.
     """
     n_samples = len(class_of_sample)
     n_bits = last - first
@@ -121,10 +117,7 @@ def _learn_positive(features, values, r, lateness, state, bit):
 
 @njit(cache=True, nogil=True)
 def gather_weights(state):
-    """Move the rows of weights to the front of the state's memory, overwriting it.
-
-    ``state``: float32 (n_features, n_rows, n_bits), changed in place
-    """
+    """Move the rows of weights to the front of the state's memory, overwriting it."""
     n_features, _, n_bits = state.shape
     flat = state.reshape(-1)
     for f in range(n_features):

@@ -9,14 +9,9 @@ from codekin.kernels.compiling import njit
 def balanced_split_order(indptr, indices, data, n_features, n_iterations, order):
     """Reorder ``order`` so that each half of it, each half of a half, and so on, contains similar vectors.
 
-    A set is halved by balanced spherical 2-means: the direction from the sum of one half to that of the other is
-    updated until the halves by rank along it no longer change. The first half is the larger one of an odd set. It
-    begins with the direction between two vectors that are far apart.
-
-    ``indptr``, ``indices``, ``data``: arrays of a CSR matrix. The vectors, of length one.
-    ``n_features``: how many columns the matrix has.
-    ``n_iterations``: how often a direction is updated, at most.
-    ``order``: int64 (n_vectors,), changed in place. The rows to put in order.
+    A set of CSR rows, of length one, is halved by balanced spherical 2-means: the direction from the sum of one half to
+    that of the other is updated, at most ``n_iterations`` times, until the halves by rank along it no longer change.
+    The first half is the larger one of an odd set. It begins with the direction between two vectors that are far apart.
     """
     n_vectors = len(order)
     direction = np.zeros(n_features)

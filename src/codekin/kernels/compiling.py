@@ -148,13 +148,9 @@ def find_cache() -> None:
 def _folder() -> Path | None:
     """Numba's cache folder for this folder; None if it finds none."""
     try:
-        return Path(FunctionCache(_nothing).cache_path)
+        return Path(FunctionCache(_folder).cache_path)
     except RuntimeError:
         return None
-
-
-def _nothing() -> None:
-    pass
 
 
 def _temporary_folder() -> Path:

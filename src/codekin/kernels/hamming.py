@@ -26,10 +26,7 @@ def popcount(typing_context: Any, word: Any) -> Any:  # noqa: ARG001
 def nearest_codewords(signs, codewords, nearest):
     """Fill ``nearest`` with the lowest index of a codeword closest to each row of signs.
 
-    ``signs``: uint64 (n_samples, n_words). Packed signs of the margins.
-    ``codewords``: uint64 (n_words, n_codewords). Packed codewords; words first, so that the inner loop runs over
-        neighbours in memory.
-    ``nearest``: int64 (n_samples,), changed in place
+    Both are packed; ``codewords`` words first, (n_words, n_codewords): the inner loop runs over neighbours in memory.
     """
     n_words, n_codewords = codewords.shape
     for i in range(len(signs)):
@@ -111,10 +108,10 @@ def min_distances(signs, used, is_ternary, zero_pair, floor, n_bits, doubled):
 
 @njit(cache=True, nogil=True)
 def pack_rows(stream, n_bits, packed):
-    """Cut a stream of bits into rows of ``n_bits`` and write them into ``packed``, words of bits.
+    """Cut a stream of bits into rows of ``n_bits`` and write them into ``packed``, (n_codebooks, n_words, n_codewords).
 
-    ``stream`` holds bytes, the highest bit first, and nine bytes more than the rows need. ``packed``, (n_codebooks,
-    n_words, n_codewords) uint64, has the first bit of a row highest in its first word; bits beyond the row are 0.
+    ``stream`` holds bytes, the highest bit first, and nine bytes more than the rows need. The first bit of a row is
+    highest in its first word; bits beyond the row are 0.
     """
     n_codebooks, n_words, n_codewords = packed.shape
     first = 0

@@ -27,7 +27,7 @@ C3, C4, C5 = np.float32(0.055826318), np.float32(0.0089893397), np.float32(0.001
 def exponentials(scores, powers, as_floats, out):
     """Write ``exp(score - largest score)`` into ``out``, in single precision; return the largest and the sum.
 
-    ``powers``, ``as_floats``: int32 and float32 (n,). Room, and the same memory read as floats.
+    ``powers`` is room, and ``as_floats`` the same memory read as floats.
     """
     n = len(out)
     # Four at a time: each waits for the one before it.
@@ -59,12 +59,7 @@ def exponentials(scores, powers, as_floats, out):
 def node_rows(rows, wanted, number_of_feature, indptr, local, values):
     """Copy the samples of a node, their features numbered in the order in which they occur; return which they are.
 
-    ``rows``: tuple (indptr, indices, values). All samples, compressed.
-    ``wanted``: int (n_samples,). The rows of the node's samples.
-    ``number_of_feature``: int32 (n_features,), -1 everywhere, and again afterwards. Room.
-    ``indptr``: int (n_samples + 1,). Receives where the entries of each sample begin.
-    ``local``: int32 (n_entries,). Receives the number of each entry's feature.
-    ``values``: float32 (n_entries,). Receives the values of the entries.
+    ``wanted`` are the rows of the node's samples; ``number_of_feature`` is room, -1 everywhere and again afterwards.
     """
     row_indptr, row_indices, row_values = rows
     features = np.empty(min(len(local), len(number_of_feature)), np.int32)
@@ -90,15 +85,8 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
     """Learn from the samples of one node in the given order: a softmax over its children.
 
     With ``p`` the softmax of the margins and ``y`` 1 for the sample's child and 0 otherwise, ``curvature += p (1 - p)
-    x**2`` and then ``w -= step (p - y) x / curvature``.
-
-    ``indptr``, ``local``, ``values``: the samples of the node as compressed sparse rows, with the node's own numbers of
-        features; float32 values.
-    ``child_of_sample``: int (n_samples,)
-    ``weight_of_sample``: float (n_samples,). Multiplies the gradient and the curvature of a sample.
-    ``order``: sample numbers.
-    ``step``: the share of a diagonal Newton step that is made.
-    ``state``: float32 (n_features, 2, n_children), changed in place
+    x**2`` and then ``w -= step (p - y) x / curvature``. The samples are compressed sparse rows, with the node's own
+    numbers of features; ``state``, float32 (n_features, 2, n_children), is changed in place.
     """
     n_children = state.shape[2]
     margins, shares = np.empty(n_children, np.float32), np.empty(n_children, np.float32)
@@ -131,11 +119,9 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
 
 @njit(cache=True, nogil=True)
 def large_weights(state, thresholds, with_curvatures):
-    """The weights of a node that are larger than thresholds: how many of each feature, of which children, how large.
+    """The weights of a node that are larger than its features' thresholds, perhaps with their curvatures.
 
-    ``state``: float32 (n_features, 2, n_children)
-    ``thresholds``: float32 (n_features,)
-    ``with_curvatures``: whether their curvatures are wanted, too.
+    Returns how many each feature has, of which children they are, how large, and the curvatures.
     """
     n_features, _, n_children = state.shape
     counts = np.zeros(n_features, np.int64)
@@ -163,12 +149,7 @@ def large_weights(state, thresholds, with_curvatures):
 
 @njit(cache=True, nogil=True)
 def put_chunks(values, lengths, starts, out):
-    """Copy chunks of values, which follow each other, to where they begin in ``out``.
-
-    ``values``: (n_values,)
-    ``lengths``, ``starts``: int (n_chunks,). How long the chunks are, and where they begin in ``out``.
-    ``out``: of the type of the values. Receives them.
-    """
+    """Copy chunks of values, which follow each other, to where they begin in ``out``."""
     n = 0
     for chunk in range(len(lengths)):
         for place in range(starts[chunk], starts[chunk] + lengths[chunk]):
@@ -236,16 +217,12 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
     At each level the ``beam`` most probable nodes are followed, unless they are far less probable than the best and
     there are enough others. The probability of a leaf is the product of those of the children on the path to it.
 
-    ``rows``: tuple (indptr, indices, values). The samples, compressed; float32 values.
-    ``tree``: tuple (first_bits, children). Where the bits of each node begin, and the node below each bit, or minus one
-        minus the leaf.
-    ``weights``: tuple (chunk_indptr, chunk_nodes, chunk_starts, children, entries, bias). Where the chunks of each
-        feature begin, of which nodes they are, where their entries begin, of which children these are, their values,
-        and what is added for each bit. A chunk as long as its node has children has them all, in order.
-    ``scale``: float32. What margins are multiplied by.
-    ``reach``: float. Leaves whose log-probability is further below that of the best are left out.
-    ``leaves``, ``log_probabilities``: (n_samples, n). Receive the best leaves, best first, and the logarithms of their
-        probabilities; -1 and minus infinity if the search found fewer.
+    ``tree`` is (first_bits, children): where the bits of each node begin, and the node below each bit, or minus one
+    minus the leaf. ``weights`` are (chunk_indptr, chunk_nodes, chunk_starts, children, entries, bias): where the chunks
+    of each feature begin, of which nodes they are, where their entries begin, of which children these are, their
+    values, and what is added for each bit. A chunk as long as its node has children has them all, in order. Margins are
+    multiplied by ``scale``. Leaves whose log-probability is further than ``reach`` below that of the best are left out:
+    -1 and minus infinity.
     """
     indptr, indices, values = rows
     first_bits, below = tree
@@ -300,13 +277,10 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
 
 @njit(cache=True, nogil=True)
 def leaf_probabilities(rows, tree, weights, scale, node_of_bit, paths, leaves, log_probabilities):
-    """Compute the logarithms of the probabilities of given leaves.
+    """Compute the logarithms of the probabilities of given leaves; minus infinity for leaf -1.
 
-    ``rows``, ``tree``, ``weights``, ``scale``: as in :func:`search_leaves`.
-    ``node_of_bit``: int (n_bits,)
-    ``paths``: int (n_leaves, depth). The bits on the path to each leaf; padded with -1.
-    ``leaves``: int (n_samples, n). -1 where there is none.
-    ``log_probabilities``: float (n_samples, n), changed in place; minus infinity for leaf -1.
+    ``paths``, (n_leaves, depth), are the bits on the path to each leaf, padded with -1; otherwise as
+    :func:`search_leaves`.
     """
     indptr, indices, values = rows
     first_bits, _ = tree

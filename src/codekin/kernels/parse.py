@@ -135,20 +135,13 @@ def parse_svmlight(  # noqa: PLR0911  # one per kind of error
 ):  # fmt: skip
     """Parse lines ``label index:value index:value ... # comment``.
 
-    ``text``: ndarray of uint8. Whole lines; the last byte is a newline.
-    ``smallest_index``, ``largest_index``: the range of the indices; smaller ones are an error, larger ones are too or
-        are dropped when ``drop_unknown``.
-    ``must_increase``: whether indices that do not increase within a line are an error.
-    ``label_is_optional``: whether a line may begin with a feature.
-    ``blank_is_row``: whether a blank line is a row without label and features; otherwise it is passed over.
-    ``indices``, ``values``: ndarray. Filled with the features of all rows, int32 and float32.
-    ``row_end``: ndarray of int64. Filled with the number of features up to and including each row's.
-    ``label_span``: (n_lines, 2). Filled with the first byte of each row's label and the byte after it; equal where
-        there is none.
-    ``integer_label``: ndarray of int64. Filled with the labels that are integers.
-    ``doubtful``: (n_features, 2). Filled with the number and the position of the values that need a slower parser.
+    Indices below ``smallest_index`` are an error, those above ``largest_index`` too, or are dropped if
+    ``drop_unknown``. With ``blank_is_row`` a blank line is a row without label and features; otherwise it is passed
+    over. Filled: ``indices`` and ``values`` of all rows, int32 and float32; ``row_end``, the number of features up to
+    and including each row's; ``label_span``, the first byte of each row's label and the byte after it, equal where
+    there is none; ``integer_label``; ``doubtful``, the number and the position of the values that need a slower parser.
     Returns how many rows, features, doubtful values and labels that are no integers there are; the code of the error,
-        and the byte where it is.
+    and the byte where it is.
     """
     i, n_rows, n_values, n_doubtful, n_odd_labels = 0, 0, 0, 0, 0
     while i < len(text):
@@ -242,10 +235,7 @@ def parse_svmlight(  # noqa: PLR0911  # one per kind of error
 
 @njit(cache=True, nogil=True)
 def hash_name(text, start, stop, seed):
-    """MurmurHash3 (x86, 32 bits) of some bytes; digits alone are a number to which the seed is added.
-
-    This is how Vowpal Wabbit hashes features by default.
-    """
+    """Vowpal Wabbit's hash: MurmurHash3 (x86, 32 bits); digits alone are a number to which the seed is added."""
     number = 0
     is_number = stop > start
     for i in range(start, stop):
@@ -294,16 +284,12 @@ def parse_vowpal(  # noqa: PLR0911  # one per kind of error
     text, hash_mask, largest_index, drop_unknown, label_is_optional, namespace, indices, values, row_end, label_span,
     integer_label, weights
 ):  # fmt: skip
-    """Parse lines ``label weight 'tag|namespace:scale name:value name ...``.
+    """Parse lines ``label weight 'tag|namespace:scale name:value name ...``; otherwise as :func:`parse_svmlight`.
 
-    ``text``, ``largest_index``, ``drop_unknown``, ``label_is_optional``, ``indices``, ``values``, ``row_end``,
-        ``label_span``, ``integer_label``: as in :func:`parse_svmlight`; features are not sorted, and one may occur
-        twice in a row.
-    ``hash_mask``: names are hashed to ``hash & hash_mask``; 0 means that names are indices, all in one namespace.
-    ``namespace``: the hash of the one namespace when names are indices; -1 when it is not known yet.
-    ``weights``: ndarray of float32. Filled with the rows' weights.
-    Returns how many rows and features there are, how many labels are no integers, the namespace, the code of the error,
-        and the byte where it is.
+    Features are not sorted, and one may occur twice in a row. Names are hashed to ``hash & hash_mask``; 0 means that
+    names are indices, all in one namespace, whose hash is ``namespace``, -1 when it is not known yet. Returns how many
+    rows and features there are, how many labels are no integers, the namespace, the code of the error, and the byte
+    where it is.
     """
     i, n_rows, n_values, n_odd_labels = 0, 0, 0, 0
     while i < len(text):

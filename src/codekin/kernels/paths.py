@@ -1,4 +1,4 @@
-"""Cheapest paths of a trellis, and the sum over all its paths, in time linear in its edges.
+"""Cheapest paths of a trellis, the sum over all its paths, in time linear in its edges, and paths for new classes.
 
 All of them walk from the sink to the source and so add the costs of a path from its last edge to its first. Walking in
 this direction a vertex meets its successors in the order of the path ranks, the sink last: keeping the first of equals
@@ -25,14 +25,11 @@ from codekin.kernels.compiling import njit
 
 @njit(cache=True, nogil=True)
 def cheapest_paths(costs, width, digits, offsets, ranks, totals, leads):
-    """Find the cheapest path of each sample.
+    """Find the rank and the cost of the cheapest path of each sample, and how much more the second cheapest costs.
 
-    ``costs``: float (n_edges, n_samples). The samples lie beside each other so that the inner loops run over them.
-    ``digits``: int (n_slices + 1,)
-    ``offsets``: (n_edges,). What an edge adds to the rank of a path. Of the costs' type, which must hold every rank
-        exactly.
-    ``ranks``, ``totals``, ``leads``: (n_samples,), of the costs' type. Receive the rank and the cost of the cheapest
-        path, and how much more the second cheapest costs.
+    ``costs`` are (n_edges, n_samples): the samples lie beside each other so that the inner loops run over them.
+    ``offsets`` are what an edge adds to the rank of a path. All are of the costs' type, which must hold every rank
+    exactly.
     """
     n_edges, n_samples = costs.shape
     n_slices = len(digits) - 1
@@ -95,11 +92,7 @@ def _offer(best, second, rank, onward, onward_second, onward_rank, length):
 
 @njit(cache=True, nogil=True)
 def largest_sizes(values, largest):
-    """Find the largest absolute value of each column.
-
-    ``values``: (n_rows, n_columns)
-    ``largest``: (n_columns,). Receives the result.
-    """
+    """Find the largest absolute value of each column."""
     largest[:] = 0
     for i in range(len(values)):
         row = values[i]
@@ -112,10 +105,6 @@ def log_sum_over_paths(scores, width, digits, log_sums):
     """Compute log sum_paths exp(sum of the scores on the path), by the forward algorithm run from the sink.
 
     In the log domain throughout, so that nothing overflows and no path is lost.
-
-    ``scores``: (n_samples, n_edges). Finite.
-    ``digits``: (n_slices + 1,)
-    ``log_sums``: (n_samples,). Receives the result.
     """
     n_samples, n_edges = scores.shape
     n_slices = len(digits) - 1
@@ -162,13 +151,7 @@ def _log_sum_exp(terms):
 
 @njit(cache=True, nogil=True)
 def k_cheapest_paths(costs, width, digits, offsets, ranks, totals):
-    """Find the k cheapest paths of each sample, cheapest first.
-
-    ``costs``: (n_samples, n_edges)
-    ``digits``: (n_slices + 1,)
-    ``offsets``: (n_edges,). What an edge adds to the rank of a path.
-    ``ranks``, ``totals``: (n_samples, k). Receive the ranks and the costs; k is at most the number of paths.
-    """
+    """Find the ranks and the costs of the k cheapest paths of each sample, (n_samples, k), cheapest first."""
     n_ways, edges, enters = ways_onward(width, digits)
     best, rank, length, last, price, place, walk = path_lists(edges, 1, ranks.shape[1])
     for s in range(len(costs)):
@@ -186,11 +169,8 @@ def ways_onward(width, digits):
     """Tabulate the edges that leave each vertex, in the order of the path ranks.
 
     The vertices are numbered so that each comes after those that its edges enter: the sink, the t_j, the slices from
-    the last to the first, the source.
-
-    ``digits``: (n_slices + 1,)
-    Returns ``n_ways`` int (n_vertices,): how many edges leave a vertex.
-    ``edges``, ``enters`` int (n_vertices, width + 1): their numbers, and the vertices that they enter.
+    the last to the first, the source. Returns how many edges leave each, their numbers, and the vertices that they
+    enter.
     """
     n_slices = len(digits) - 1
     top = digits[n_slices]
@@ -229,18 +209,12 @@ def ways_onward(width, digits):
 
 @njit(cache=True, nogil=True)
 def path_lists(edges, n_codes, k):
-    """Make room for the lists of one sample in several codes on the same trellis.
+    """Make room for the lists of one sample in several codes: best, rank, length, last, price, place, walk.
 
-    ``edges``: int (n_vertices, width + 1). From :func:`ways_onward`.
-    ``n_codes``: vertex ``u`` of code ``r`` has row ``r * n_vertices + u`` of all arrays.
-    ``k``: the most paths that will be asked for.
-    Returns ``best``, ``rank`` (n_codes * n_vertices, k): the lists: costs, and ranks from the vertex on.
-    ``length``, ``last`` int (n_codes * n_vertices,): how long a list is, and which way its last path goes; -1
-        when there are no more paths.
-    ``price`` (n_codes * n_vertices, width + 1): what the next path costs by each way.
-    ``place`` int (n_codes * n_vertices, width + 1): where that path is in the list of the vertex that is
-        entered; -1 when there is none.
-    ``walk`` int (n_vertices,): room for a way from the source.
+    Vertex ``u`` of code ``r`` has row ``r * n_vertices + u``. ``best`` and ``rank`` are the lists: costs, and ranks
+    from the vertex on; ``length`` and ``last`` how long a list is and which way its last path goes, -1 when there are
+    no more; ``price`` what the next path costs by each way and ``place`` where it is in the list of the vertex that is
+    entered, -1 when there is none; ``walk`` room for a way from the source.
     """
     n_vertices, n_slots = edges.shape
     n_rows = n_codes * n_vertices
@@ -262,11 +236,8 @@ def path_lists(edges, n_codes, k):
 def first_paths(row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price, place):
     """Find the cheapest path of every vertex; that of the source, which is the last one, is the cheapest of all.
 
-    ``row``: the costs of the edges, those of this code from ``first_edge`` on.
-    ``offsets``: (n_edges,). What an edge adds to the rank of a path.
-    ``n_ways``, ``edges``, ``enters``: from :func:`ways_onward`.
-    ``first_row``: where this code's vertices begin in the lists.
-    ``best``, ``rank``, ``length``, ``last``, ``price``, ``place``: arrays, changed in place. From :func:`path_lists`.
+    ``row`` has the costs of the edges, those of this code from ``first_edge`` on; its vertices begin at ``first_row``.
+    The other arrays are those of :func:`ways_onward` and of :func:`path_lists`, which are changed in place.
     """
     best[first_row, 0], rank[first_row, 0], length[first_row], last[first_row] = 0.0, 0, 1, -1
     for vertex in range(1, len(n_ways)):
@@ -283,13 +254,7 @@ def first_paths(row, first_edge, offsets, n_ways, edges, enters, first_row, best
 
 @njit(cache=True, nogil=True)
 def next_path(row, first_edge, offsets, n_ways, edges, enters, first_row, best, rank, length, last, price, place, walk):
-    """Find the source's next path; there must be one. Of equal paths the lower rank comes first.
-
-    ``row``, ``first_edge``, ``offsets``, ``n_ways``, ``edges``, ``enters``, ``first_row``: as for :func:`first_paths`,
-        which comes first.
-    ``best``, ``rank``, ``length``, ``last``, ``price``, ``place``: arrays, changed in place
-    ``walk``: int, overwritten. From :func:`path_lists`.
-    """
+    """Find the source's next path, after :func:`first_paths`; there must be one. The lower rank of equals is first."""
     # Down to the first vertex that can renew its price by itself, and up again.
     depth, vertex = 0, len(n_ways) - 1
     while True:
@@ -332,3 +297,66 @@ def _cheapest_way(price, place, u, n_ways):
             if place[u, way] >= 0:
                 return way
     return chosen
+
+
+@njit(cache=True, nogil=True)
+def assign_online(
+    indptr, indices, values, class_index, order, width, digits, offsets, edges_of_path, fallback, k, weights, taken,
+    path
+):  # fmt: skip
+    """Assign paths to the classes of some samples, one sample after the other.
+
+    A class that has no path yet gets the free one with the largest weight among the ``k`` best paths, or else the next
+    free one of ``fallback``, all paths in some order. Then, unless the class's path leads all others by 1 or more, its
+    edges gain the sample and those of its strongest rival lose it. Samples of class -1 are skipped. ``edges_of_path``
+    is padded with -1. ``weights``, ``taken`` and ``path``, that of each class or -1, are changed in place.
+    """
+    n_ways, edges, enters = ways_onward(width, digits)
+    n_paths, n_edges = len(taken), weights.shape[1]
+    best, rank, length, last, price, place, walk = path_lists(edges, 1, max(min(k, n_paths), 2))
+    source = len(n_ways) - 1
+    costs, n_taken, next_fallback = np.empty(n_edges), taken.sum(), 0
+    for i in range(len(order)):
+        sample = order[i]
+        label = class_index[sample]
+        if label < 0:
+            continue
+        costs[:] = 0.0
+        for j in range(indptr[sample], indptr[sample + 1]):
+            for e in range(n_edges):
+                costs[e] -= values[j] * weights[indices[j], e]
+        first_paths(costs, 0, offsets, n_ways, edges, enters, 0, best, rank, length, last, price, place)
+        n_listed, n_wanted = 1, 2
+        if path[label] < 0:
+            n_wanted = max(min(n_taken + 2, k, n_paths), 2)
+            while path[label] < 0:
+                candidate = rank[source, n_listed - 1]
+                if not taken[candidate]:
+                    path[label] = candidate
+                elif n_listed == min(n_wanted, k):
+                    while taken[fallback[next_fallback]]:
+                        next_fallback += 1
+                    path[label] = fallback[next_fallback]
+                else:
+                    next_path(costs, 0, offsets, n_ways, edges, enters, 0, best, rank, length, last, price, place, walk)
+                    n_listed += 1
+            taken[path[label]] = True
+            n_taken += 1
+        own = path[label]
+        rival = 0
+        if rank[source, 0] == own:
+            if n_listed < 2:
+                next_path(costs, 0, offsets, n_ways, edges, enters, 0, best, rank, length, last, price, place, walk)
+            rival = 1
+        own_cost = 0.0
+        for step in range(edges_of_path.shape[1]):
+            if edges_of_path[own, step] >= 0:
+                own_cost += costs[edges_of_path[own, step]]
+        if best[source, rival] <= own_cost + 1:
+            rival = rank[source, rival]
+            for j in range(indptr[sample], indptr[sample + 1]):
+                for step in range(edges_of_path.shape[1]):
+                    if edges_of_path[own, step] >= 0:
+                        weights[indices[j], edges_of_path[own, step]] += values[j]
+                    if edges_of_path[rival, step] >= 0:
+                        weights[indices[j], edges_of_path[rival, step]] -= values[j]

@@ -24,10 +24,8 @@ from codekin.kernels.compiling import njit
 def fill_tail_sums(a, b, n_head, tails, tail_sums):
     """For every set of values that a head can leave, the sum within the tail for each arrangement of them.
 
-    ``a``, ``b``: float64 (n, n)
-    ``tails``: int64 (n_arrangements, n_tail). The permutations of ``range(n_tail)``, in lexicographic order.
-    ``tail_sums``: float64 (2**n, n_arrangements), changed in place. Row ``mask``, where bit ``c`` of ``mask`` says
-        that value ``c`` is left.
+    ``tails`` are the permutations of ``range(n_tail)``, in lexicographic order. Row ``mask`` of ``tail_sums``, (2**n,
+    n_arrangements), is filled, where bit ``c`` of ``mask`` says that value ``c`` is left.
     """
     n = a.shape[0]
     n_tail = n - n_head
@@ -51,12 +49,7 @@ def fill_tail_sums(a, b, n_head, tails, tail_sums):
 
 @njit(cache=True, nogil=True)
 def fill_objectives(a, b, n_head, tails, tail_sums, start, stop, objectives):
-    """The objectives of all permutations whose head is one of ``start..stop-1``, all in lexicographic order.
-
-    ``a``, ``b``, ``n_head``, ``tails``, ``tail_sums``: as in :func:`fill_tail_sums`.
-    ``start``, ``stop``: heads, numbered in lexicographic order.
-    ``objectives``: float64 (n!,), changed in place. Only the part that belongs to these heads.
-    """
+    """Fill in the objectives of all permutations whose head is one of ``start..stop-1``, in lexicographic order."""
     n = a.shape[0]
     n_tail = n - n_head
     n_arrangements = tails.shape[0]
@@ -100,26 +93,16 @@ def fill_objectives(a, b, n_head, tails, tail_sums, start, stop, objectives):
 
 @njit(cache=True, nogil=True)
 def solve_linear_assignment(cost, n, row_price, column_price, row_of_column):
-    """The cheapest assignment of n rows to n columns, by shortest augmenting paths.
+    """The cheapest assignment of n rows to n columns, by shortest augmenting paths; returns what it costs.
 
-    ``cost``: float64 (>= n, >= n)
-    ``row_price``, ``column_price``: float64 (>= n + 1,), changed in place. Dual prices, from index 1:
-        ``cost[i, j] >= row_price[i + 1] + column_price[j + 1]``, with equality where row ``i`` gets column ``j``.
-    ``row_of_column``: int64 (>= n + 1,), changed in place. From index 1: one more than the row.
+    The other arrays are filled from index 1: ``cost[i, j] >= row_price[i + 1] + column_price[j + 1]``, with equality
+    where row ``i`` gets column ``j``, and ``row_of_column``, which is one more than the row.
     """
-    for k in range(n + 1):
-        row_price[k] = 0.0
-        column_price[k] = 0.0
-        row_of_column[k] = 0
-    least = np.empty(n + 1)
-    came_from = np.empty(n + 1, np.int64)
-    done = np.empty(n + 1, np.bool_)
+    row_price[: n + 1], column_price[: n + 1], row_of_column[: n + 1] = 0.0, 0.0, 0
+    least, came_from, done = np.empty(n + 1), np.empty(n + 1, np.int64), np.empty(n + 1, np.bool_)
     for i in range(1, n + 1):
-        row_of_column[0] = i
-        column = 0
-        for k in range(n + 1):
-            least[k] = np.inf
-            done[k] = False
+        row_of_column[0], column = i, 0
+        least[:], done[:] = np.inf, False
         while True:
             done[column] = True
             row = row_of_column[column]
@@ -155,14 +138,9 @@ def solve_linear_assignment(cost, n, row_price, column_price, row_of_column):
 def node_bound(a, b, rising_a, falling_b, value_of_row, is_used, rows, values, cost, prices, row_of_column):
     """The Gilmore-Lawler bound of what the unassigned rows cost.
 
-    ``a``, ``b``: float64 (n, n)
-    ``rising_a``, ``falling_b``: int64 (n, n). Row ``i``: the columns in ascending order of ``a[i]``; in descending
-        order of ``b[i]``.
-    ``value_of_row``: int64 (n,). -1 for an unassigned row.
-    ``is_used``: bool (n,). Which values are assigned.
-    ``rows``, ``values``: int64 (n,), changed in place. The unassigned rows and the free values, in ascending order.
-    ``cost``, ``prices``: float64 (n, n) and (2, n + 1), changed in place. The linear problem and its dual prices.
-    ``row_of_column``: int64 (n + 1,), changed in place
+    Row ``i`` of ``rising_a`` has the columns in ascending order of ``a[i]``, that of ``falling_b`` in descending order
+    of ``b[i]``; ``value_of_row`` is -1 for an unassigned row. Filled: the unassigned ``rows`` and free ``values``,
+    ascending, and ``cost``, ``prices`` and ``row_of_column`` of the linear problem.
     """
     n = a.shape[0]
     m, n_values = 0, 0
@@ -177,18 +155,15 @@ def node_bound(a, b, rising_a, falling_b, value_of_row, is_used, rows, values, c
         return 0.0
     rest_a, rest_b = np.empty((m, m)), np.empty((m, m))
     for x in range(m):
-        i, size = rows[x], 0
+        i, j, n_a, n_b = rows[x], values[x], 0, 0
         for k in range(n):
-            column = rising_a[i, k]
-            if value_of_row[column] < 0 and column != i:
-                rest_a[x, size] = a[i, column]
-                size += 1
-        j, size = values[x], 0
-        for k in range(n):
-            column = falling_b[j, k]
-            if not is_used[column] and column != j:
-                rest_b[x, size] = b[j, column]
-                size += 1
+            u, v = rising_a[i, k], falling_b[j, k]
+            if value_of_row[u] < 0 and u != i:
+                rest_a[x, n_a] = a[i, u]
+                n_a += 1
+            if not is_used[v] and v != j:
+                rest_b[x, n_b] = b[j, v]
+                n_b += 1
     for x in range(m):
         i = rows[x]
         for y in range(m):
@@ -210,8 +185,7 @@ def node_bound(a, b, rising_a, falling_b, value_of_row, is_used, rows, values, c
 @njit(cache=True, nogil=True)
 def _first_of_orbits(automorphisms, n_valid, valid, n, first):
     """``first[c]``: the smallest value that the valid automorphisms make equivalent to ``c``."""
-    for c in range(n):
-        first[c] = c
+    first[:n] = np.arange(n)
     changed = True
     while changed:
         changed = False
@@ -219,10 +193,8 @@ def _first_of_orbits(automorphisms, n_valid, valid, n, first):
             image = automorphisms[valid[g]]
             for c in range(n):
                 low = min(first[c], first[image[c]])
-                if first[c] != low or first[image[c]] != low:
-                    first[c] = low
-                    first[image[c]] = low
-                    changed = True
+                changed |= first[c] != low or first[image[c]] != low
+                first[c], first[image[c]] = low, low
 
 
 @njit(cache=True, nogil=True)
@@ -232,24 +204,12 @@ def explore(
 ):  # fmt: skip
     """Continue a depth-first search for a permutation that is better than the incumbent by ``step`` or more.
 
-    Everything below that is indexed by depth is the stack of the search; the caller allocates it, and passes it again
-    to go on. At depth ``d``, ``d`` rows are assigned.
-
-    ``a``, ``b``, ``rising_a``, ``falling_b``: as in :func:`node_bound`.
-    ``n_active``: rows from this one on are zero in ``a``, and need not be assigned.
-    ``automorphisms``: int64 (n_automorphisms, n). Permutations ``g`` of the values with ``b[g[i], g[j]] == b[i, j]``.
-    ``value_of_row``: int64 (n,), changed in place. Start with -1.
-    ``row_at``, ``n_children``, ``next_child``: int64 (n + 1,), changed in place
-    ``child_at``: int64 (n + 1, n), changed in place
-    ``bound_at``: float64 (n + 1, n), changed in place. Lower bounds of the children, ascending.
-    ``fixed_cost``: float64 (n + 1,), changed in place. What the assigned rows cost.
-    ``valid_at``, ``n_valid``: int64 (n + 1, n_automorphisms) and (n + 1,), changed in place. The automorphisms that
-        fix all assigned values.
-    ``depth``: int64 (1,), changed in place. -1 before the search, -2 when it is over.
-    ``incumbent``: int64 (n,), changed in place
-    ``incumbent_objective``: float64 (1,), changed in place
-    ``max_nodes``: pause after this many nodes.
-    Returns the number of nodes that were bounded.
+    Everything from ``value_of_row`` to ``depth`` is the stack of the search, by depth, changed in place; the caller
+    allocates it, with -1 in ``value_of_row``, and passes it again to go on. At depth ``d``, ``d`` rows are assigned; -1
+    is before the search, -2 when it is over. ``child_at`` and ``bound_at`` have the children by ascending lower bounds,
+    ``fixed_cost`` what the assigned rows cost, ``valid_at`` the automorphisms, permutations ``g`` with ``b[g[i], g[j]]
+    == b[i, j]``, that fix all assigned values. Rows from ``n_active`` on are zero in ``a``. Returns the number of nodes
+    bounded, at most ``max_nodes``.
     """
     n = a.shape[0]
     rows, values, first = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
@@ -263,10 +223,7 @@ def explore(
     is_new = d == -1
     if is_new:
         d = 0
-        fixed_cost[0] = 0.0
-        n_valid[0] = automorphisms.shape[0]
-        for g in range(automorphisms.shape[0]):
-            valid_at[0, g] = g
+        fixed_cost[0], n_valid[0], valid_at[0] = 0.0, automorphisms.shape[0], np.arange(automorphisms.shape[0])
     while d >= 0:
         if is_new:
             if n_nodes == max_nodes and d > 0:
@@ -281,9 +238,7 @@ def explore(
             n_children[d], next_child[d] = 0, 0
             if d == n_active:
                 if fixed_cost[d] <= incumbent_objective[0] - step:
-                    incumbent_objective[0] = fixed_cost[d]
-                    for u in range(n):
-                        incumbent[u] = value_of_row[u]
+                    incumbent_objective[0], incumbent[:] = fixed_cost[d], value_of_row
             else:
                 bound = fixed_cost[d] + node_bound(
                     a, b, rising_a, falling_b, value_of_row, is_used, rows, values, cost, prices, row_of_column
@@ -340,12 +295,10 @@ def explore(
 
 @njit(cache=True, nogil=True)
 def find_automorphisms(b, tolerance, max_steps, automorphisms):
-    """Permutations ``g`` with ``b[g[i], g[j]] == b[i, j]`` up to ``tolerance``, by backtracking.
+    """Find permutations ``g`` with ``b[g[i], g[j]] == b[i, j]`` up to ``tolerance``, by backtracking.
 
-    ``b``: float64 (n, n)
-    ``max_steps``: give up after trying this many images.
-    ``automorphisms``: int64 (max_automorphisms, n), changed in place. Those found, the identity first.
-    Returns how many were found; not necessarily all of them.
+    Fills ``automorphisms``, the identity first, and returns how many were found, perhaps not all: it gives up after
+    trying ``max_steps`` images.
     """
     n = b.shape[0]
     image, next_image = np.empty(n, np.int64), np.zeros(n, np.int64)
@@ -371,8 +324,7 @@ def find_automorphisms(b, tolerance, max_steps, automorphisms):
             continue
         image[i] = c
         if i == n - 1:
-            for k in range(n):
-                automorphisms[n_found, k] = image[k]
+            automorphisms[n_found] = image
             n_found += 1
             if n_found == automorphisms.shape[0]:
                 break

@@ -148,12 +148,9 @@ def _update_row(row, x, y, x_u, y_u):
 def descend(a, b, products, deltas, n_active, order, improvement, max_moves, trace):
     """Steepest descent: make the best swap until none improves the objective by more than ``improvement``.
 
-    ``a``, ``b``: float64 (n_layers, n, n). ``b`` is changed in place.
-    ``products``, ``deltas``: float64 (n_layers, n, n) and (n, n), changed in place. As in the module's description, on
-        entry and on return.
-    ``order``: int64 (n,), changed in place
-    ``trace``: float64 (max_moves,), changed in place. The delta of each move.
-    Returns the number of moves; ``max_moves`` if it stopped before a local optimum was certain.
+    All arrays but ``a`` are changed in place, and as in the module's description on entry and on return; ``trace``
+    receives the delta of each move. Returns the number of moves; ``max_moves`` if it stopped before a local optimum was
+    certain.
     """
     n = deltas.shape[0]
     n_rows = min(n_active, n - 1)
@@ -187,18 +184,10 @@ def tabu_moves(
     variate. A swap is tabu while both of its ends are. It is made nevertheless if it leads to a new best objective, and
     it is made first if it has been possible for more than ``patience`` moves: that drives the search to new regions.
 
-    ``a``, ``b``, ``products``, ``deltas``, ``n_active``, ``order``: as in :func:`descend`.
-    ``banned_until``: int64 (n, n), changed in place. Entry ``u, c``: the move at which ``u`` may be assigned ``c``
-        again.
-    ``move_banned_until``: int64 (n, n), changed in place. For ``u < v``, the smaller of ``banned_until[u, order[v]]``
-        and ``banned_until[v, order[u]]``.
-    ``objective``: of ``order``.
-    ``best_order``: int64 (n,), changed in place. The best permutation so far.
-    ``improvement``: by how much an objective must be lower to count as better.
-    ``clock``: float64 (2,), changed in place. The number of moves made so far, and the best objective so far.
-    ``n_moves``: how many moves to make.
-    ``state``: uint64 (1,), changed in place. Of the random number generator.
-    Returns the objective of ``order``.
+    Arrays are changed in place. ``banned_until[u, c]`` is the move at which ``u`` may be assigned ``c`` again,
+    ``move_banned_until[u, v]`` for ``u < v`` the smaller of the two that a swap needs; ``clock`` has the number of
+    moves and the best objective so far, that of ``best_order``. Otherwise as :func:`descend`. Returns the objective of
+    ``order``.
     """
     n = deltas.shape[0]
     n_rows = min(n_active, n - 1)
@@ -275,14 +264,9 @@ def mean_absolute_delta(a, b, n_active, n_samples, state):
 
 @njit(cache=True, nogil=True)
 def anneal_moves(a, b, n_active, order, pair, temperature, cooling, n_proposals, state):
-    """Simulated annealing with proposals in turn (Connolly, 1990), each in O(n).
+    """Simulated annealing with proposals in turn (Connolly, 1990), each in O(n); returns the change of the objective.
 
-    ``a``, ``b``, ``n_active``, ``order``: as in :func:`descend`; ``b`` and ``order`` are changed in place.
-    ``pair``: int64 (2,), changed in place. The next swap to propose, ``first < second``.
-    ``temperature``: at the start.
-    ``cooling``: the temperature's factor after every proposal.
-    ``state``: uint64 (1,), changed in place. Of the random number generator.
-    Returns the change of the objective.
+    ``b``, ``order``, ``state`` and ``pair``, the next swap to propose, are changed in place.
     """
     n = order.shape[0]
     n_rows = min(n_active, n - 1)
@@ -309,12 +293,7 @@ def anneal_near_moves(a, b, n_active, order, place, temperature, cooling, n_prop
     """Simulated annealing if there are too many swaps to propose them all, and neighbours are similar.
 
     Three quarters of the proposals swap rows, or values, whose numbers differ little: by a factor of two as often as by
-    the next one.
-
-    ``a``, ``b``, ``n_active``, ``order``: as in :func:`anneal_moves`.
-    ``place``: int64 (n,), changed in place. The inverse of ``order``.
-    ``temperature``, ``cooling``, ``n_proposals``, ``state``: as in :func:`anneal_moves`.
-    Returns the change of the objective.
+    the next one. ``place`` is the inverse of ``order``; otherwise as :func:`anneal_moves`.
     """
     n = order.shape[0]
     log_range = np.log(np.float64(n))

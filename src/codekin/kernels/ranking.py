@@ -11,11 +11,8 @@ from codekin.kernels.compiling import njit
 def keep_smallest(costs, first_class, best_costs, best_classes):
     """Merge a block of costs into the k smallest so far, each row ascending; equal costs keep the lower class first.
 
-    ``costs``: float (n_samples, n_block). Costs of the classes ``first_class, first_class + 1, ...``, all above the
-        classes seen before.
-    ``first_class``: the class of the block's first column.
-    ``best_costs``: float (n_samples, k), changed in place. Start with infinities.
-    ``best_classes``: int64 (n_samples, k), changed in place
+    The columns are the classes from ``first_class`` on, above all seen before. ``best_costs``, infinite at the start,
+    and ``best_classes`` are changed in place.
     """
     n_samples, n_block = costs.shape
     k = best_costs.shape[1]
@@ -38,11 +35,10 @@ def keep_smallest(costs, first_class, best_costs, best_classes):
 def merge_lists(listed, losses, is_candidate, n_each, merged, known, is_merged_candidate):
     """Put each class that trees list once on a common list; return the length of the longest.
 
-    ``listed``, ``losses``, ``is_candidate``: (n_samples, n_trees * n_each). The lists of the trees, one after the
-        other; class -1 where there are no more.
-    ``merged``: int, like ``listed``. Receives the classes in the order in which they are first listed; -1 behind them.
-    ``known``: float (n_trees, n_samples, n_trees * n_each). Receives the losses, NaN where a tree does not list one.
-    ``is_merged_candidate``: bool, like ``listed``. Receives whether some tree has the class among its candidates.
+    The lists of the trees, of length ``n_each``, follow each other; class -1 where there are no more. ``merged``
+    receives the classes in the order in which they are first listed, -1 behind them; ``known``, (n_trees, n_samples,
+    n), their losses, NaN where a tree does not list one; ``is_merged_candidate`` whether some tree has the class among
+    its candidates.
     """
     longest = 0
     for s in range(listed.shape[0]):
@@ -69,11 +65,8 @@ def merge_lists(listed, losses, is_candidate, n_each, merged, known, is_merged_c
 def rank_listed(listed, losses, is_candidate, weight, scores, classes, final_losses, final_scores):
     """Rank the classes of each list: candidates by ``loss - weight * score``, behind them the others by their losses.
 
-    The losses of the others are raised as far as necessary.
-
-    ``listed``, ``losses``, ``is_candidate``, ``scores``: (n_samples, n_listed). Class -1 where there are no more.
-    ``classes``, ``final_losses``, ``final_scores``: (n_samples, n_out). Receive the best, smallest loss first, of equal
-        ones the first listed; -1, infinity and 0 if there are fewer.
+    The losses of the others are raised as far as necessary. The last three arrays receive the best, of equal ones the
+    first listed; -1, infinity and 0 if there are fewer.
     """
     n_out = classes.shape[1]
     for s in range(listed.shape[0]):
@@ -82,7 +75,7 @@ def rank_listed(listed, losses, is_candidate, weight, scores, classes, final_los
             if listed[s, p] >= 0 and is_candidate[s, p]:
                 loss = losses[s, p] - weight * scores[s, p]
                 worst = max(worst, loss)
-                n = _insert_row(s, n, listed[s, p], loss, scores[s, p], classes, final_losses, final_scores)
+                n = insert_row(s, n, listed[s, p], loss, scores[s, p], classes, final_losses, final_scores)
             elif listed[s, p] >= 0:
                 following = min(following, losses[s, p])
         if n < n_out and following < np.inf:
@@ -91,12 +84,12 @@ def rank_listed(listed, losses, is_candidate, weight, scores, classes, final_los
                 if listed[s, p] >= 0 and not is_candidate[s, p]:
                     # Rounding must not move it among the candidates.
                     loss = max(losses[s, p] + raised, worst)
-                    n = _insert_row(s, n, listed[s, p], loss, scores[s, p], classes, final_losses, final_scores)
+                    n = insert_row(s, n, listed[s, p], loss, scores[s, p], classes, final_losses, final_scores)
         classes[s, n:], final_losses[s, n:], final_scores[s, n:] = -1, np.inf, 0.0
 
 
 @njit(cache=True, nogil=True)
-def _insert_row(s, n, c, loss, score, classes, losses, scores):
+def insert_row(s, n, c, loss, score, classes, losses, scores):
     """Put a class into a sample's sorted row, behind those of the same loss, if there is room; return its length."""
     if n < classes.shape[1]:
         n += 1

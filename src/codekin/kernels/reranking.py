@@ -18,6 +18,7 @@ import numpy as np
 
 from codekin.kernels.compiling import njit
 from codekin.kernels.paths import first_paths, next_path, path_lists, ways_onward
+from codekin.kernels.ranking import insert_row
 
 ROUNDING_UP = 1 + 1e-4
 """Dot products are added up in single precision."""
@@ -38,23 +39,16 @@ def rank_candidates(
     if no class that is not on them can still be among the ``n_out`` best (Fagin's threshold).
 
     ``costs``: float (n_samples, n_codes, n_edges + 1). The last column is zero.
-    ``trellis``: tuple (width, digits, offsets). The graph of all members.
-    ``of_paths``: tuple (class_of_path, path_of_class, edges_of_path). Integer arrays of shapes (n_codes, n_paths),
-        (n_codes, n_paths) and (n_paths, n_slices + 2), the last one filled up with ``n_edges``; the second and third
-        may be empty when there is one member and no class is given.
-    ``rows``: tuple (indptr, indices, values). The samples, compressed.
-    ``vectors``: tuple (indptr, features, steps, scales). The class vectors, compressed; empty if there are none.
-    ``by_feature``: tuple (indptr, classes, steps, turns). The same entries feature by feature; ``turns`` says to which
-        of four sums an entry belongs: see ``_walked``. Empty to walk over the entries of every candidate.
-    ``reach``: tuple (highest, lowest, longest). The largest and the smallest entry of all vectors on each feature, and
-        the length of the longest vector.
+    ``trellis``: (width, digits, offsets), the graph of all members.
+    ``of_paths``: (class_of_path, path_of_class, edges_of_path), the last one filled up with ``n_edges``; the second and
+        third may be empty when there is one member and no class is given.
+    ``vectors``: (indptr, features, steps, scales); empty if there are none.
+    ``by_feature``: (indptr, classes, steps, turns), the same entries by feature, and to which of the four sums of
+        ``_walked`` each belongs. Empty to walk over the entries of every candidate.
+    ``reach``: the largest and the smallest entry of all vectors on each feature, and the length of the longest vector.
     ``indexed``: int (n_samples, n). Classes that are candidates whatever their paths cost, each once; -1 for none.
-    ``n_candidates``, ``n_listed``: how many paths of each member are rescored, and how many are listed, at least as
-        many.
-    ``classes``, ``losses``, ``scores``: (n_samples, n_out). Receive the best classes, -1 where there are no more;
-        their losses; their dot products.
-    ``bounds``: (n_samples, 2). Receives the smallest sum of path costs among the candidates, and one that no class
-        outside them is below.
+    ``classes``, ``losses``, ``scores``: (n_samples, n_out). Receive the best classes, -1 where there are no more.
+    ``bounds``: receives the smallest sum of path costs of a candidate, and one that no other class is below.
     """
     # One member lists no class twice.
     n_paths = of_paths[0].shape[1] if costs.shape[1] > 1 or indexed.shape[1] > 0 else 0
@@ -67,13 +61,10 @@ def rank_candidates(
 
 @njit(cache=True, nogil=True)
 def scoring_room(n_features, n_classes, n_paths):
-    """Make room for scoring samples one after the other, in one call or in many.
+    """Make room for scoring samples one after the other: spread, sums, summed_for, listed_for, clock.
 
-    Returns ``spread`` float32 (n_features,): zero, except while a sample is scored.
-    ``sums`` float32 (n_classes, 4), ``summed_for`` int (n_classes,): the four sums of every class, and the sample that
-        they were last made for.
-    ``listed_for`` int (n_paths,): the sample that a class was last listed for.
-    ``clock`` int (1,): how many samples have been scored.
+    ``spread`` is zero except while a sample is scored. A class has four sums, the number of the sample that they were
+    made for, and of the one that it was last listed for; ``clock`` counts samples.
     """
     return (
         np.zeros(n_features, np.float32),
@@ -125,7 +116,7 @@ def rank_candidates_in(
                 n_own = distinct_features(row_indices, row_indptr[s], row_indptr[s + 1], own)
                 n_worthwhile = WALKED_MEANWHILE * n_entries_on(own, n_own, by_feature[0])
         ceiling = ROUNDING_UP * min(by_largest, longest * math.sqrt(squares))
-        n_kept, n_others = np.int64(0), 0  # _keep is compiled once, for one type of numbers
+        n_kept, n_others = np.int64(0), 0  # insert_row is compiled once, for one type of numbers
         least, worst, outside = np.inf, -np.inf, 0.0
         # Round -1 has the given classes, each later one the next path of every member.
         for n in range(-1 if n_indexed > 0 else 0, n_listed):
@@ -176,7 +167,7 @@ def rank_candidates_in(
                     score *= scales[c]
                 loss = cost - weight * score
                 worst = max(worst, loss)
-                n_kept = _keep(classes, losses, scores, s, n_kept, c, loss, score)
+                n_kept = insert_row(s, n_kept, c, loss, score, classes, losses, scores)
             if n_kept < n_out or n < 0:
                 continue
             if n + 1 >= n_candidates or outside - weight * ceiling >= losses[s, n_out - 1]:
@@ -193,7 +184,7 @@ def rank_candidates_in(
             for p in range(n_others):
                 # Rounding must not move it among the candidates.
                 loss = max(other_costs[p] + raised, worst)
-                n_kept = _keep(classes, losses, scores, s, n_kept, others[p], loss, 0.0)
+                n_kept = insert_row(s, n_kept, others[p], loss, 0.0, classes, losses, scores)
         for p in range(n_kept, n_out):
             classes[s, p], losses[s, p], scores[s, p] = -1, np.inf, 0.0
 
@@ -290,33 +281,10 @@ def _summed(sums, summed_for, c, now):
 
 
 @njit(cache=True, nogil=True)
-def _keep(classes, losses, scores, s, n_kept, c, loss, score):
-    """Insert into a sample's sorted list, after its equals, and return its new length."""
-    n_out = classes.shape[1]
-    if n_kept == n_out:
-        if loss >= losses[s, n_kept - 1]:
-            return n_kept
-        n_kept -= 1
-    place = n_kept
-    while place > 0 and losses[s, place - 1] > loss:
-        classes[s, place] = classes[s, place - 1]
-        losses[s, place] = losses[s, place - 1]
-        scores[s, place] = scores[s, place - 1]
-        place -= 1
-    classes[s, place], losses[s, place], scores[s, place] = c, loss, score
-    return n_kept + 1
-
-
-@njit(cache=True, nogil=True)
 def score_classes(rows, vectors, by_feature, n_features, classes, scores):
-    """Take the dot products of each sample and the vectors of some classes.
+    """Take the dot products of each sample and the vectors of some classes, (n_samples, n); 0 where the class is -1.
 
-    ``rows``: tuple (indptr, indices, values). The samples, compressed.
-    ``vectors``: tuple (indptr, features, steps, scales). The class vectors, compressed.
-    ``by_feature``: tuple (indptr, classes, steps, turns). The same entries feature by feature; ``turns`` says to which
-        of four sums an entry belongs: see ``_walked``. Empty to walk over the entries of every candidate.
-    ``classes``: int (n_samples, n). Which classes; -1 for none.
-    ``scores``: float (n_samples, n). Receives the dot products, 0 where there is no class.
+    ``rows``, ``vectors`` and ``by_feature`` are as in :func:`rank_candidates`.
     """
     room = scoring_room(n_features, len(vectors[3]) if len(by_feature[0]) > 0 else 0, 0)
     score_classes_in(room, rows, vectors, by_feature, classes, scores)

@@ -21,14 +21,9 @@ def rank_row_of_bytes(
 ):  # fmt: skip
     """Compute the margins of one row from integer weights, make them costs, and rank the candidates.
 
-    ``room``: from :func:`codekin.kernels.reranking.scoring_room`.
-    ``row``: tuple (indptr, indices, values). One sample, compressed.
-    ``weights``: tuple (row_of_feature, weights, scales). As in ``sparse_times_bytes``.
-    ``bias``: float32 (n_bits,)
-    ``slope``: what a margin is multiplied by to become the cost of its edge.
-    ``product``: float32 (1, n_bits), overwritten.
-    ``costs``: float (1, 1, n_bits + 1), overwritten, except for the zero at its end.
-    All others: as in :func:`codekin.kernels.reranking.rank_candidates`, for one sample and one member.
+    ``weights`` are (row_of_feature, weights, scales), as in ``sparse_times_bytes``; a margin becomes a cost by
+    ``slope``. ``product`` and ``costs``, except for the zero at its end, are overwritten. All others are as in
+    :func:`codekin.kernels.reranking.rank_candidates`, for one sample and one member.
     """
     indptr, indices, values = row
     row_of_feature, steps, scales = weights
@@ -44,10 +39,7 @@ def rank_row_of_gaps(
     room, row, weights, bias, slope, product, costs, trellis, of_paths, vectors, by_feature, reach, weight,
     indexed, n_candidates, n_listed, classes, losses, scores, bounds
 ):  # fmt: skip
-    """Do the same with sparse weights.
-
-    ``weights``: tuple (weight_indptr, gaps, weights, table, scales). As in ``sparse_times_gapped``.
-    """
+    """Do the same with sparse weights, (weight_indptr, gaps, weights, table, scales), as in ``sparse_times_gapped``."""
     indptr, indices, values = row
     weight_indptr, gaps, places, table, scales = weights
     sparse_times_gapped(indptr, indices, values, weight_indptr, gaps, places, table, scales, product)
@@ -78,13 +70,9 @@ ONE = np.float32(1)
 def list_row(row, tree, weights, class_of_leaf, search, reach, n_candidates, listed, losses, is_candidate):
     """List the best classes of one row on one tree, and say which are candidates of a ranking.
 
-    ``row``, ``tree``, ``weights``: as in :func:`codekin.kernels.label_tree.search_leaves`, for one sample.
-    ``class_of_leaf``: int (n_leaves + 1,), -1 at the end.
-    ``search``: tuple (beam, reach). Of the search.
-    ``reach``: classes whose loss is larger than the smallest by more than this are no candidates.
-    ``n_candidates``: how many candidates there are at most.
-    ``listed``, ``losses``, ``is_candidate``: int, float, bool (1, n). Receive the classes, -1 behind the last one;
-        their losses; whether they are candidates.
+    ``class_of_leaf`` ends with -1; ``search`` is (beam, reach). The first ``n_candidates`` classes are candidates,
+    unless their loss is larger than the smallest by more than ``reach``. The last three arrays, (1, n), receive the
+    result.
     """
     search_leaves(row, tree, weights, search[0], ONE, search[1], listed, losses)
     for p in range(listed.shape[1]):
@@ -95,14 +83,10 @@ def list_row(row, tree, weights, class_of_leaf, search, reach, n_candidates, lis
 
 @njit(cache=True, nogil=True)
 def add_losses(row, tree, weights, paths, leaf_of_class, merged, known, total):
-    """Add the losses of one row's merged classes on one tree: those that are known, and those of the others.
+    """Add to ``total`` the losses of one row's merged classes on one tree: ``known``, or computed where these are NaN.
 
-    ``row``, ``tree``, ``weights``: as in :func:`list_row`.
-    ``paths``: tuple (node_of_bit, paths). As in :func:`codekin.kernels.label_tree.leaf_probabilities`.
-    ``leaf_of_class``: int (n_classes + 1,), -1 at the end.
-    ``merged``: int (1, n). The classes; -1 for none.
-    ``known``: float (1, n). Their losses; NaN if the tree has not listed them.
-    ``total``: float (1, n), changed in place.
+    ``paths`` are (node_of_bit, paths), as in :func:`codekin.kernels.label_tree.leaf_probabilities`; ``leaf_of_class``
+    ends with -1.
     """
     n = merged.shape[1]
     leaves, logs = np.empty((1, n), np.int64), np.empty((1, n))
@@ -115,13 +99,7 @@ def add_losses(row, tree, weights, paths, leaf_of_class, merged, known, total):
 
 @njit(cache=True, nogil=True)
 def rank_row(room, row, vectors, by_feature, weight, listed, losses, is_candidate, classes, final_losses, scores):
-    """Rank the listed classes of one row.
-
-    ``room``: from :func:`codekin.kernels.reranking.scoring_room`.
-    ``vectors``, ``by_feature``: as in :func:`codekin.kernels.reranking.score_classes`; empty if there are no vectors.
-    ``listed``, ``losses``, ``is_candidate``: (1, n_listed). From :func:`list_row`.
-    All others: as in :func:`codekin.kernels.ranking.rank_listed`, for one sample.
-    """
+    """Rank the listed classes of one row, as ``rank_listed``; without vectors there are no scores."""
     n = listed.shape[1]
     of_listed = np.zeros((1, n))
     if len(vectors[0]) > 0:

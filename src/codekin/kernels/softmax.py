@@ -32,10 +32,7 @@ ONE = np.float32(1)
 def exponentials(scores, shift, limit, powers, found):
     """Compute ``exp(score - shift)`` with a relative error below 2e-7; arguments beyond the limit are clipped.
 
-    ``scores``: float32 (n,)
-    ``shift``, ``limit``: numbers; the limit is at most :data:`LARGEST`.
-    ``powers``: float32 (n,). Room for powers of two.
-    ``found``: float64 (n,). Receives the exponentials.
+    ``powers`` is room for float32; ``found``, float64, receives the exponentials. ``limit`` is at most :data:`LARGEST`.
     """
     low, high, less = np.float32(-limit), np.float32(limit), np.float32(shift)
     bits = powers.view(np.int32)
@@ -64,18 +61,12 @@ def trellis_softmax_pass(
     """Learn from the samples in the given order, with the paths of a trellis as classes.
 
     With ``p`` the share of the paths over an edge in ``sum_paths exp(sum of the margins on the path)``, and ``y`` 1 if
-    the path of the sample's class has the edge and 0 otherwise, ``curvature += p (1 - p) x**2`` and then ``w -= step
-    (p - y) x / curvature``.
+    the path of the sample's class has the edge and 0 otherwise, ``curvature += p (1 - p) x**2`` and then ``w -= step (p
+    - y) x / curvature``: a share of a diagonal Newton step.
 
-    ``indptr``, ``indices``, ``values``: the samples as compressed sparse rows, without duplicates; float32 values.
-    ``class_of_sample``: int (n_samples,)
-    ``edges_of_class``: int (n_classes, n_slices + 2). The edges of each class's path, filled up with -1.
-    ``weight_of_sample``: float (n_samples,). Multiplies the gradient and the curvature of a sample.
-    ``order``: sample numbers.
-    ``digits``: int (n_slices + 1,)
-    ``step``: the share of a diagonal Newton step that is made.
-    ``limit``: margins beyond it are clipped before the exponential.
-    ``state``: float32 (n_features, 2, n_bits), changed in place
+    The samples are compressed sparse rows, without duplicates; float32 values. ``edges_of_class`` is filled up with -1;
+    ``weight_of_sample`` multiplies gradient and curvature; margins beyond ``limit`` are clipped. ``state``, float32
+    (n_features, 2, n_bits), is changed in place.
     """
     n_bits = state.shape[2]
     margins, powers, steps, growths = _rows_of(n_bits)
@@ -127,11 +118,8 @@ def _margins_of(features, values, state, margins):
 def edge_marginals(growth, width, digits, onward, reach, marginals):
     """Compute how much of the sum of ``exp(path score)`` over all paths runs over each edge, as a share of it.
 
-    ``growth``: (n_edges,). The exponentials of the scores of the edges.
-    ``digits``: int (n_slices + 1,)
-    ``onward``, ``reach``: (n_slices, width). Room for the sums over all ways from a vertex to the sink, and from the
-        source to it.
-    ``marginals``: (n_edges,). Receives the shares.
+    ``growth`` are the exponentials of the scores of the edges; ``onward`` and ``reach``, (n_slices, width), room for
+    the sums over all ways from a vertex to the sink, and from the source to it; ``marginals`` receives the shares.
     """
     n_edges = len(growth)
     n_slices = len(digits) - 1
@@ -191,16 +179,8 @@ def dense_softmax_pass(indptr, indices, values, class_of_sample, codewords, bits
 
     The score of a class is half the product of its codeword ``c`` and the margins, which on a trellis is the sum over
     its path, up to a constant. With ``p`` the softmax of the scores and the mean and the variance of ``c / 2`` under
-    ``p``, ``curvature += variance x**2`` and then ``w -= step (mean - c_y / 2) x / curvature``.
-
-    ``indptr``, ``indices``, ``values``: the samples as compressed sparse rows, without duplicates; float32 values.
-    ``class_of_sample``: int (n_samples,)
-    ``codewords``: float32 (n_classes, n_bits)
-    ``bits``: float32 (n_bits, n_classes). The same, transposed.
-    ``weight_of_sample``: float (n_samples,). Multiplies the gradient and the curvature of a sample.
-    ``order``: sample numbers.
-    ``step``: the share of a diagonal Newton step that is made.
-    ``state``: float32 (n_features, 2, n_bits), changed in place
+    ``p``, ``curvature += variance x**2`` and then ``w -= step (mean - c_y / 2) x / curvature``. ``bits`` are the
+    codewords, float32, transposed; otherwise as :func:`trellis_softmax_pass`.
     """
     n_classes, n_bits = codewords.shape
     margins, steps, growths, _ = _rows_of(n_bits)
@@ -230,14 +210,6 @@ def flat_softmax_pass(indptr, indices, values, class_of_sample, bit_of_class, we
     With ``p`` the softmax of the margins and ``y`` 1 for the bit of the sample's class and 0 otherwise, ``curvature +=
     p (1 - p) x**2`` and then ``w -= step (p - y) x / curvature``: what :func:`dense_softmax_pass` does with one-vs-rest
     codewords, in time linear in the classes.
-
-    ``indptr``, ``indices``, ``values``: the samples as compressed sparse rows, without duplicates; float32 values.
-    ``class_of_sample``: int (n_samples,)
-    ``bit_of_class``: int (n_classes,)
-    ``weight_of_sample``: float (n_samples,). Multiplies the gradient and the curvature of a sample.
-    ``order``: sample numbers.
-    ``step``: the share of a diagonal Newton step that is made.
-    ``state``: float32 (n_features, 2, n_classes), changed in place
     """
     n_bits = state.shape[2]
     margins, powers, steps, growths = _rows_of(n_bits)

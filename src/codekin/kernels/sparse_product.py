@@ -14,13 +14,7 @@ from codekin.kernels.compiling import njit
 
 @njit(cache=True, nogil=True)
 def sparse_times_dense(indptr, indices, values, weights, which, product):
-    """Multiply sparse rows by a matrix of weights.
-
-    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
-    ``weights``: float32 (n_features, n_matrices, n_bits). Matrices that lie beside each other, row by row.
-    ``which``: which of the matrices to multiply by.
-    ``product``: float32 (n_samples, n_bits), changed in place
-    """
+    """Multiply sparse rows by one of several matrices of weights, (n_features, n_matrices, n_bits)."""
     n_samples, n_bits = product.shape
     for i in range(n_samples):
         row = product[i]
@@ -43,12 +37,7 @@ def sparse_times_dense(indptr, indices, values, weights, which, product):
 
 @njit(cache=True, nogil=True)
 def sparse_times_sparse(indptr, indices, values, weight_indptr, weight_bits, weights, product):
-    """Multiply sparse rows by sparse weights into a dense product.
-
-    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
-    ``weight_indptr``, ``weight_bits``, ``weights``: the weights of each feature, compressed; float32 weights.
-    ``product``: float32 (n_samples, n_bits), changed in place
-    """
+    """Multiply sparse rows by sparse weights, compressed by feature, into a dense product."""
     n_samples = len(product)
     for i in range(n_samples):
         row = product[i]
@@ -61,11 +50,7 @@ def sparse_times_sparse(indptr, indices, values, weight_indptr, weight_bits, wei
 
 @njit(cache=True, nogil=True)
 def count_large(weights, threshold, counts):
-    """Count the weights of each feature that are larger than the threshold in size.
-
-    ``weights``: float32 (n_features, n_bits)
-    ``counts``: int (n_features,), changed in place
-    """
+    """Count the weights of each feature that are larger than the threshold in size."""
     n_features, n_bits = weights.shape
     for f in range(n_features):
         count = 0
@@ -76,11 +61,7 @@ def count_large(weights, threshold, counts):
 
 @njit(cache=True, nogil=True)
 def keep_large(weights, threshold, kept_bits, kept):
-    """List the weights that :func:`count_large` counts, feature by feature.
-
-    ``weights``: float32 (n_features, n_bits)
-    ``kept_bits``, ``kept``: (n_kept,), changed in place. Receive the bits and the weights.
-    """
+    """List the weights that :func:`count_large` counts, feature by feature."""
     n_features, n_bits = weights.shape
     q = 0
     for f in range(n_features):
@@ -100,14 +81,7 @@ REBIAS = np.float32(2.0**112)
 
 @njit(cache=True, nogil=True)
 def sparse_times_bytes(indptr, indices, values, row_of_feature, weights, scales, product):
-    """Multiply sparse rows by rows of integers with scales.
-
-    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
-    ``row_of_feature``: int32 (n_features,). Which row of weights a feature has.
-    ``weights``: int8 (n_rows, n_bits)
-    ``scales``: float32 (n_rows,). What the integers of a row are multiplied by.
-    ``product``: float32 (n_samples, n_bits), changed in place
-    """
+    """Multiply sparse rows by rows of one-byte integers, scaled by feature; each feature has one of the rows."""
     n_samples, n_bits = product.shape
     for i in range(n_samples):
         row = product[i]
@@ -134,13 +108,9 @@ def sparse_times_bytes(indptr, indices, values, row_of_feature, weights, scales,
 
 @njit(cache=True, nogil=True)
 def sparse_times_halves(indptr, indices, values, row_of_feature, weights, product):
-    """Multiply sparse rows by rows of half-precision floats.
+    """Multiply sparse rows by rows of half-precision floats, given by their bits, int16; all are finite.
 
-    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
-    ``row_of_feature``: int32 (n_features,). Which row of weights a feature has.
-    ``weights``: int16 (n_rows, n_bits). The bits of the floats, all of them finite.
-        (Subnormal ones are understood, but slow.)
-    ``product``: float32 (n_samples, n_bits), changed in place
+    (Subnormal ones are understood, but slow.)
     """
     n_samples, n_bits = product.shape
     bits0, bits1 = np.empty(n_bits, np.int32), np.empty(n_bits, np.int32)
@@ -177,13 +147,8 @@ def sparse_times_halves(indptr, indices, values, row_of_feature, weights, produc
 def sparse_times_gapped(indptr, indices, values, weight_indptr, gaps, weights, table, scales, product):
     """Multiply sparse rows by sparse weights, each of them a gap to the bit before and a place in a table.
 
-    ``indptr``, ``indices``, ``values``: compressed sparse rows; float32 values.
-    ``weight_indptr``: unsigned int (n_features + 1,). Where the weights of each feature begin.
-    ``gaps``: uint8 (n_weights,). How many bits further than the one before; the first from bit 0.
-    ``weights``: uint8 or uint16 (n_weights,). Places in the table.
-    ``table``: float32 array. The values of weights.
-    ``scales``: float32 (n_features,). What the values of a feature are multiplied by.
-    ``product``: float32 (n_samples, n_bits), changed in place
+    The weights of a feature begin at ``weight_indptr``; the first gap is from bit 0. ``scales`` multiply a feature's
+    values.
     """
     for i in range(len(product)):
         row = product[i]

@@ -1,21 +1,24 @@
-"""Annealing on swaps of codewords, with class distances from vectors, for any number of classes.
+"""Annealing on swaps of codewords, at a cost per swap that does not depend on the number of classes.
 
-Class distances are ``A_uv = g_u + g_v - c <x_u, x_v>`` for different classes: squared Euclidean distances (``g`` the
-squares, ``c = 2``) or minus inner products (``g = 0``, ``c = 1``). With ``vectors[c]`` the codeword ``c`` (next to its
-absolute value, where bits may be zero), ``V_e`` the sum over classes of ``x_u`` times bit ``e`` of their vectors, ``S``
-and ``T`` the sums of ``vectors`` and of ``g_u vectors`` over all classes, the alignment is, up to a constant,
+With ``vectors[c]`` the codeword ``c`` (next to its absolute value, where bits may be zero), ``S`` and ``T`` the sums of
+``vectors`` and of ``g_u vectors`` over all classes, the alignment is, up to a constant,
 
-    ``sum_u linear_u weight_c(u) - <T, S> + spread |S|^2 + c / 2 sum_e |V_e|^2``
+    ``sum_u linear_u weight_c(u) - <T, S> + spread |S|^2 + R``
 
-and a swap takes as many products of vectors as there are bits in which the two codewords differ.
+where ``linear`` and ``weight`` matter for codewords with different numbers of zeros and ``spread``, half the mean class
+distance, for unused codewords.
 
-If the codewords are the paths of a trellis and every path has a class, the alignment is, up to a constant,
+Vectors of classes: distances are ``g_u + g_v - c <x_u, x_v>``, squared Euclidean ones (``g`` the squares, ``c = 2``) or
+minus inner products (``g = 0``, ``c = 1``), and ``R = c / 2 sum_e |V_e|^2``, where ``V_e`` is the sum over classes of
+``x_u`` times bit ``e`` of their vectors. A swap takes as many products as there are bits in which two codewords differ.
 
-    ``scale sum_e |V_e|^2 + sum_u pull_u height_c(u)``
+Trees: distances are path lengths, ``g_u`` is the depth of class ``u`` and ``R = sum_e w_e |S_e|^2``, with ``w_e`` the
+length of the edge above node ``e`` and ``S_e`` the sum of the vectors below it, exact in float32 and in any order.
+Classes are in depth-first order, nodes in preorder; only nodes above two classes or more are kept.
 
-where ``V_e`` is the sum over classes of ``x_u``, positive if edge ``e`` is on their path and negative otherwise. Two
-paths differ in few edges, and most proposals are rejected. They are first judged by ``products[u, e] = <x_u, V_e>``
-from some swaps ago, which takes a few additions; only promising ones are computed from the vectors.
+If the codewords are the paths of a trellis and every path has a class, the alignment is, up to a constant, ``scale
+sum_e |V_e|^2 + sum_u pull_u height_c(u)``, ``V_e`` with a sign for edges on the path. Most proposals are rejected. They
+are first judged by ``products[u, e] = <x_u, V_e>`` from some swaps ago; only promising ones are computed in full.
 """
 
 import numpy as np
@@ -46,11 +49,8 @@ def add(sums, addend, factor):
 def propose_swap(codeword_of_class, class_of_codeword, log_range, state):
     """Draw two codewords to swap, most of them near each other among classes or codewords.
 
-    ``codeword_of_class``, ``class_of_codeword``: int64 (n_classes,), (n_codewords,). -1 where no class uses a codeword.
-    ``log_range``: the logarithm of the number of codewords.
-    ``state``: uint64 (1,), changed in place. Of the random number generator.
     Returns a class and its codeword, and the other class, -1 if there is none, and its codeword. The two codewords are
-    the same if there is nothing to swap.
+    the same if there is nothing to swap. ``log_range`` is the logarithm of the number of codewords.
     """
     n_classes, n_codewords = codeword_of_class.shape[0], class_of_codeword.shape[0]
     u = next_below(state, n_classes)
@@ -74,24 +74,13 @@ def anneal_vector_swaps(
     vectors, weight, points, offset, linear, spread, scale, bit_sums, totals, offset_totals, codeword_of_class,
     class_of_codeword, sign, temperature, cooling, n_proposals, sampled, state
 ):  # fmt: skip
-    """Simulated annealing on swaps of two codewords, most of them near each other among classes or codewords.
+    """Simulated annealing on swaps of two codewords; returns the change of the alignment.
 
-    ``vectors``: float32 (n_codewords, width)
-    ``weight``: float64 (n_codewords,)
-    ``points``: float32 (n_classes, n_dimensions). The vectors ``x`` of the classes, in an order in which neighbours
-        are alike.
-    ``offset``, ``linear``: float64 (n_classes,). ``g`` and ``linear``.
-    ``spread``, ``scale``: ``scale`` is ``c / 2``.
-    ``bit_sums``: float32 (width, n_dimensions), changed in place. ``V``.
-    ``totals``, ``offset_totals``: float64 (width,), changed in place. ``S`` and ``T``.
-    ``codeword_of_class``: int64 (n_classes,), changed in place
-    ``class_of_codeword``: int64 (n_codewords,), changed in place. -1 where no class uses the codeword.
-    ``sign``: 1 to make the alignment large, -1 to make it small.
-    ``temperature``, ``cooling``: the temperature at the start, and its factor after every proposal.
-    ``sampled``: float64 (n_sampled,), changed in place. If it is not empty, nothing is swapped: the absolute gains of
-        the first proposals are written here.
-    ``state``: uint64 (1,), changed in place. Of the random number generator.
-    Returns the change of the alignment.
+    ``points`` are the ``x``, float32, in an order in which neighbours are alike; ``scale`` is ``c / 2``. Changed in
+    place: ``bit_sums`` (``V``, float32), ``totals`` and ``offset_totals`` (``S`` and ``T``), both maps between classes
+    and codewords (-1 where no class uses one), and ``state`` of the random number generator. ``sign`` is 1 to make the
+    alignment large, -1 to make it small. ``cooling`` is the temperature's factor after every proposal. If ``sampled``
+    is not empty, nothing is swapped: the absolute gains of the first proposals are written there.
     """
     width, log_range = vectors.shape[1], np.log(np.float64(class_of_codeword.shape[0]))
     step = np.empty(points.shape[1], np.float32)
@@ -155,18 +144,9 @@ def anneal_path_swaps(
 ):  # fmt: skip
     """Simulated annealing on swaps of two paths, half of them near each other in the order of the paths.
 
-    ``edges``: int64 (n_paths, n_steps). The edges of each path, those that two paths may share at the same step; -1
-        after the last.
-    ``points``: float32 (n_paths, n_dimensions). The vectors ``x`` of the classes.
-    ``squares``: float64 (n_paths,). Their squared lengths.
-    ``pull``, ``height``: float64 (n_paths,). By class and by path.
-    ``edge_sums``: float32 (n_edges, n_dimensions), changed in place. ``V``.
-    ``products``: float32 (n_paths, n_edges), changed in place. ``points @ edge_sums.T``, exact at the start; what a
-        swap does to the two classes themselves is kept up.
-    ``path_of_class``, ``class_of_path``: int64 (n_paths,), changed in place. Inverse to each other.
-    ``max_swaps``: return after this many swaps; the products must then be recomputed.
-    All others: as in :func:`anneal_vector_swaps`.
-    Returns the change of the alignment, and how many proposals were made and accepted.
+    ``edges[p]`` are those of path ``p``, by step, -1 after the last; ``squares`` the squared lengths of the points.
+    ``products``, changed in place, is exact at the start, and must be computed again after ``max_swaps`` swaps, which
+    end the call. Otherwise as :func:`anneal_vector_swaps`. Returns the change, and the numbers of proposals and swaps.
     """
     n_paths, n_steps = edges.shape
     step = np.empty(points.shape[1], np.float32)
@@ -234,3 +214,145 @@ def anneal_path_swaps(
             products[u, e] += twice * (squares[u] - shared)
             products[v, e] += twice * (shared - squares[v])
     return change, proposal, n_swaps
+
+
+@njit(cache=True, nogil=True)
+def fill_node_sums(vectors, parent, node_of_class, codeword_of_class, node_sums):
+    """Sum the vectors of the classes below each node, in place."""
+    node_sums[:] = 0.0
+    for u in range(codeword_of_class.shape[0]):
+        add(node_sums[node_of_class[u]], vectors[codeword_of_class[u]], np.float32(1.0))
+    for e in range(node_sums.shape[0] - 1, 0, -1):
+        add(node_sums[parent[e]], node_sums[e], np.float32(1.0))
+
+
+@njit(cache=True, nogil=True)
+def _swap_gain(
+    parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, difference, square, more_weight, u, v
+):
+    """By how much the alignment grows when u's vector grows by ``difference`` and v's, if any, shrinks by it."""
+    along_total, e, f = dot(difference, node_sums[0]), node_of_class[u], np.int64(-1)
+    if v >= 0:
+        gain = (linear[u] - linear[v]) * more_weight - (depth[u] - depth[v]) * along_total
+        f = node_of_class[v]
+    else:
+        along_depth = 0.0
+        for k in range(difference.shape[0]):
+            along_depth += difference[k] * depth_sums[k]
+        gain = linear[u] * more_weight + spread * (square + 2.0 * along_total)
+        gain -= along_depth + depth[u] * (square + along_total)
+    # The later of two nodes in preorder is not above the other one: climb from it until both meet, or to the top.
+    while e != f:
+        if e > f:
+            gain += length[e] * (square + 2.0 * dot(difference, node_sums[e]))
+            e = parent[e]
+        else:
+            gain += length[f] * (square - 2.0 * dot(difference, node_sums[f]))
+            f = parent[f]
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def anneal_tree_swaps(
+    vectors, weight, parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, codeword_of_class,
+    class_of_codeword, sign, temperature, cooling, n_proposals, sampled, state
+):  # fmt: skip
+    """Simulated annealing on swaps of two codewords, for classes of a tree; as :func:`anneal_vector_swaps`.
+
+    ``parent`` is -1 for node 0, above all classes; ``node_of_class`` the lowest node above each class. ``node_sums``
+    (float32) and ``depth_sums`` (``S_e`` and ``T``) are changed in place.
+    """
+    width, log_range = vectors.shape[1], np.log(np.float64(class_of_codeword.shape[0]))
+    difference = np.empty(width, np.float32)
+    change = 0.0
+    for proposal in range(n_proposals):
+        temperature *= cooling
+        u, c, v, d = propose_swap(codeword_of_class, class_of_codeword, log_range, state)
+        if c == d:
+            continue
+        square = 0.0
+        for k in range(width):
+            difference[k] = vectors[d, k] - vectors[c, k]
+            square += difference[k] * difference[k]
+        gain = _swap_gain(
+            parent, length, node_of_class, depth, linear, spread, node_sums, depth_sums, difference, square,
+            weight[d] - weight[c], u, v
+        )  # fmt: skip
+        if sampled.shape[0] > 0:
+            sampled[proposal] = abs(gain)
+            continue
+        if sign * gain < 0.0 and next_uniform(state) >= np.exp(sign * gain / temperature):
+            continue
+        change += gain
+        codeword_of_class[u] = d
+        class_of_codeword[d] = u
+        class_of_codeword[c] = v
+        add(depth_sums, difference, depth[u])
+        # Without another class, sums change up to the root, whose parent is -1.
+        e, f = node_of_class[u], np.int64(-1)
+        if v >= 0:
+            codeword_of_class[v] = c
+            add(depth_sums, difference, -depth[v])
+            f = node_of_class[v]
+        while e != f:
+            if e > f:
+                add(node_sums[e], difference, np.float32(1.0))
+                e = parent[e]
+            else:
+                add(node_sums[f], difference, np.float32(-1.0))
+                f = parent[f]
+    return change
+
+
+@njit(cache=True, nogil=True)
+def partition_top_down(
+    vectors, length, first_class, last_class, first_child, child_first, child_node, codeword_of_class, sign, n_sweeps,
+    state
+):  # fmt: skip
+    """Distribute the codewords of every node among its children, from the root, by swaps that raise the alignment.
+
+    The parts of node ``e`` are ``first_child[e]`` to ``first_child[e + 1] - 1``; ``child_first`` is the first class of
+    each, ``child_node`` its node, -1 for a single class. Every class is considered ``n_sweeps`` times per node above
+    it. ``codeword_of_class`` is changed in place. Returns the number of swaps that were considered.
+    """
+    n_nodes, width = length.shape[0], vectors.shape[1]
+    n_classes = codeword_of_class.shape[0]
+    part_of_class = np.empty(n_classes, np.int64)
+    sums = np.zeros((child_first.shape[0], width), np.float32)
+    difference = np.empty(width, np.float32)
+    n_considered = 0
+    for e in range(n_nodes):
+        start, stop = first_class[e], last_class[e]
+        begin, end = first_child[e], first_child[e + 1]
+        if end - begin < 2 or stop - start < 3:
+            continue
+        part = begin - 1
+        for u in range(start, stop):
+            if part + 1 < end and child_first[part + 1] == u:
+                part += 1
+                for k in range(width):
+                    sums[part, k] = 0.0
+            part_of_class[u] = part
+            add(sums[part], vectors[codeword_of_class[u]], np.float32(1.0))
+        for _ in range(n_sweeps * (stop - start)):
+            u = start + next_below(state, stop - start)
+            v = start + next_below(state, stop - start)
+            i, j = part_of_class[u], part_of_class[v]
+            if i == j:
+                continue
+            n_considered += 1
+            c, d = codeword_of_class[u], codeword_of_class[v]
+            square = 0.0
+            for k in range(width):
+                difference[k] = vectors[d, k] - vectors[c, k]
+                square += difference[k] * difference[k]
+            gain = 0.0
+            if child_node[i] >= 0:
+                gain += length[child_node[i]] * (square + 2.0 * dot(difference, sums[i]))
+            if child_node[j] >= 0:
+                gain += length[child_node[j]] * (square - 2.0 * dot(difference, sums[j]))
+            if sign * gain > 0.0:
+                codeword_of_class[u], codeword_of_class[v] = d, c
+                add(sums[i], difference, np.float32(1.0))
+                add(sums[j], difference, np.float32(-1.0))
+    return n_considered

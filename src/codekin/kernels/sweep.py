@@ -44,13 +44,10 @@ def saturating_sum(_, a, b):
 
 @njit(cache=True, nogil=True)
 def fill_assignments(ranks, codewords, codeword_of_class, class_of_codeword, splits):
-    """Spell out assignments that are given by their places in lexicographic order.
+    """Spell out assignments of at most 15 codewords that are given by their places in lexicographic order.
 
-    ``ranks``: int64 (n_assignments,)
-    ``codewords``: int8 (n, n_bits). As many codewords as classes, at most 15.
-    ``codeword_of_class``, ``class_of_codeword``: int8 (n_assignments, n), changed in place
-    ``splits``: uint16 (n_assignments, n_bits), changed in place. The classes on one side of each bit, as a mask; of
-        the two sides, the one without the last class.
+    ``splits`` receives the classes on one side of each bit, as a mask; of the two sides, the one without the last
+    class.
     """
     n, n_bits = codewords.shape
     left = np.empty(n, np.int64)
@@ -81,19 +78,14 @@ def fill_assignments(ranks, codewords, codeword_of_class, class_of_codeword, spl
 
 @njit(cache=True, nogil=True)
 def group_by_codeword(codeword_of_class, places, first):
-    """For every class, list assignments by the codeword that it has in them.
+    """For every class, list assignments by the codeword that it has in them, in rising order.
 
-    ``codeword_of_class``: int8 (n_assignments, n)
-    ``places``: uint32 (n, n_assignments), changed in place. Row ``k`` begins with the assignments in which class ``k``
-        has codeword 0, in rising order.
-    ``first``: int64 (n, n + 1), changed in place. ``places[k, first[k, c]:first[k, c + 1]]`` are those with codeword
-        ``c``.
+    ``places[k, first[k, c]:first[k, c + 1]]`` are those in which class ``k`` has codeword ``c``.
     """
     n_assignments, n = codeword_of_class.shape
     following = np.empty(n, np.int64)
+    first[:] = 0
     for k in range(n):
-        for c in range(n + 1):
-            first[k, c] = 0
         for a in range(n_assignments):
             first[k, codeword_of_class[a, k] + 1] += 1
         for c in range(n):
@@ -109,12 +101,8 @@ def group_by_codeword(codeword_of_class, places, first):
 def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, splits, is_wanted, n_correct):
     """Count the samples of a block that some assignments get right; of classes with equal losses the lowest wins.
 
-    ``table``: int32 (n_splits, LANES). ``t``, not rounded, of the samples of a block.
-    ``y``: their class.
-    ``plans``, ``sums``: int64 (n, n_steps, 2) and (n, n). Those of :func:`plans_of_sums`.
-    ``codeword_of_class``, ``class_of_codeword``, ``splits``: those of :func:`fill_assignments`.
-    ``is_wanted``: bool (n_assignments,). Which assignments to look at.
-    ``n_correct``: int32 (n_assignments,), added to
+    ``table``, int32 (n_splits, LANES), has ``t``, not rounded, of samples of class ``y``; ``plans`` and ``sums`` are
+    those of :func:`plans_of_sums`. Adds to ``n_correct`` of the assignments that ``is_wanted``.
     """
     n_bits, n_steps = splits.shape[1], plans.shape[1]
     v = np.empty((n_bits + n_steps, LANES), np.int32)
@@ -135,8 +123,7 @@ def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, s
             target = np.uint64(n_bits + step)
             for i in range(LANES):
                 v[target, i] = v[left, i] + v[right, i]
-        for i in range(LANES):
-            lead[i] = 0
+        lead[:] = 0
         for c in range(sums.shape[0]):
             if c != own:
                 # An equal loss is enough for a lower class to win: its sum must be above zero, not only at zero.
@@ -153,10 +140,8 @@ def count_exactly(table, y, plans, sums, codeword_of_class, class_of_codeword, s
 def plans_of_sums(codewords):
     """For each codeword, how to add up the bits in which it differs from the other ones.
 
-    ``codewords``: int8 (n, n_bits)
-    Returns ``plans`` int64 (n, n_steps, 2): the terms that :func:`shared_sums` adds up in each step; zeros after the
-        last step.
-    and ``sums`` int64 (n, n): the term that is the sum over the bits in which two codewords differ.
+    Returns the terms that :func:`shared_sums` adds up in each step, (n, n_steps, 2), zeros after the last step, and the
+    term that is the sum over the bits in which two codewords differ, (n, n).
     """
     n = len(codewords)
     steps_and_sums = [_steps_and_sums(codewords, own) for own in range(n)]
@@ -171,14 +156,11 @@ def plans_of_sums(codewords):
 def sweep_kernel(codewords, is_rounded):
     """The compiled function that counts, for one codebook, the samples of a block that assignments get right.
 
-    ``codewords``: int8 (n, n_bits). Entries -1 and +1.
-    ``is_rounded``: whether numbers are rounded. If not, the function breaks ties: of classes with equal losses the
-        lowest wins.
-    Returns ``count(table, y, places, first, class_of_codeword, splits, slack, n_correct, is_open)``: adds to
-        ``n_correct``, int32 of shape (n_assignments,). ``table``, int16 of shape (2**(n - 1), LANES), holds ``t`` of
-        samples of class ``y``; ``places`` and ``first`` are the rows of :func:`group_by_codeword` for that class, and
-        the assignments are those of :func:`fill_assignments`. If numbers are rounded, assignments with a sum from
-        ``-slack`` to ``slack`` are marked in ``is_open``, for :func:`count_exactly`, and not counted.
+    ``count(table, y, places, first, class_of_codeword, splits, slack, n_correct, is_open)`` adds to ``n_correct``.
+    ``table``, int16 (2**(n - 1), LANES), holds ``t`` of samples of class ``y``; ``places`` and ``first`` are the rows
+    of :func:`group_by_codeword` for that class. If numbers are rounded, assignments with a sum from ``-slack`` to
+    ``slack`` are marked in ``is_open``, for :func:`count_exactly`, and not counted; if not, of classes with equal
+    losses the lowest wins.
     """
     codewords = np.ascontiguousarray(codewords, dtype=np.int8)
     return _compiled(codewords.tobytes(), codewords.shape, is_rounded)
@@ -192,10 +174,7 @@ def _compiled(content, shape, is_rounded):
 
 
 def sweep_source(codewords, is_rounded):
-    """The text of the function that :func:`sweep_kernel` compiles.
-
-    ``codewords``: int8 (n, n_bits)
-    """
+    """The text of the function that :func:`sweep_kernel` compiles."""
     n = len(codewords)
     lines = [
         "def count(table, y, places, first, class_of_codeword, splits, slack, n_correct, is_open):",
@@ -254,14 +233,10 @@ def _steps_and_sums(codewords, own):
 
 
 def shared_sums(sets, n_terms):
-    """A short sequence of additions that makes the sums over several sets, after Paar (1997).
+    """A short sequence of additions that makes the sums over several sets of terms, after Paar (1997).
 
     The pair of terms that occurs in most sets is added once and takes the place of both, until one term is left of
-    every set.
-
-    ``sets``: list of lists of int. Terms ``0..n_terms - 1``, at least one in each set.
-    Returns ``steps``: step ``k`` makes term ``n_terms + k``, the sum of two earlier terms.
-    and ``sums``: the term that is the sum over each set.
+    every set. Step ``k`` makes term ``n_terms + k``; the second result is the term that is the sum over each set.
     """
     remaining = [set(terms) for terms in sets]
     steps = []

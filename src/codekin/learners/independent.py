@@ -21,7 +21,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples
 
-from codekin._system.numeric_range import bounded_margins
+from codekin._system.arrays import bounded_margins
 from codekin._system.parallel import n_workers, share_work, with_workers
 from codekin.code import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.estimators import (

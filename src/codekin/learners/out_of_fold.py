@@ -37,7 +37,7 @@ from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 from threadpoolctl import threadpool_limits
 
-from codekin._system.numeric_range import bounded_margins
+from codekin._system.arrays import bounded_margins
 from codekin.code import Code, FloatArray, IntArray, Margins
 from codekin.learners.estimators import is_plain_linear
 from codekin.learners.independent import ConstantBit, EstimatorBits

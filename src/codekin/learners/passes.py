@@ -17,9 +17,9 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.arrays import check_learned
 from codekin._system.checkpoints import Checkpoint, CheckpointError
 from codekin._system.memory import give_back
-from codekin._system.numeric_range import check_learned
 from codekin._system.parallel import n_workers, output_array, share_work, with_workers
 from codekin.code import Code
 from codekin.learners.compact import decompressed

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin._system.numeric_range import check_single_precision, check_weights
+from codekin._system.arrays import check_single_precision, check_weights
 from codekin._system.rows import SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
 from codekin.learners.independent import check_kind

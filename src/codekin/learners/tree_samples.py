@@ -146,7 +146,7 @@ class TreeSamples:
 
     def count_features(self, start: int, stop: int) -> int:
         """How many features the samples between two places have, if their rows are in memory."""
-        from codekin.kernels.class_index import count_entries
+        from codekin.kernels.class_vectors import count_entries
 
         assert not isinstance(self.held, StoredRows)
         rows = self.row_of_place[start - self.first_place : stop - self.first_place]

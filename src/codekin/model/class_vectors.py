@@ -119,7 +119,7 @@ class ClassVectors:
     @cached_property
     def by_feature(self) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
         """The entries by feature, for lookups in kernels: where they begin, classes, steps and turns."""
-        from codekin.kernels.class_index import turns_by_feature
+        from codekin.kernels.class_vectors import turns_by_feature
 
         indptr, classes, places = listed_by_feature(self.indptr, self.features, self.n_features)
         steps, turns = np.empty(self.n_entries, dtype=np.int8), np.empty(self.n_entries, dtype=np.int8)
@@ -227,7 +227,7 @@ def listed_by_feature(
     >>> listed_by_feature(np.array([0, 2, 3]), np.array([0, 2, 0]), 3)
     (array([0, 2, 2, 3]), array([0, 1, 0], dtype=int32), array([0, 2, 1], dtype=int32))
     """
-    from codekin.kernels.class_index import list_by_feature
+    from codekin.kernels.class_vectors import list_by_feature
 
     n_entries = len(features)
     where = np.int32 if n_entries <= np.iinfo(np.int32).max else np.int64
@@ -291,7 +291,7 @@ class ClassIndex:
 
     def best(self, X: Any, k: int, n_threads: int | None = None) -> IntArray:
         """The k classes with the largest scores, largest first, -1 if fewer have one above zero: (n_samples, k)."""
-        from codekin.kernels.class_index import best_of_index
+        from codekin.kernels.class_vectors import best_of_index
 
         rows = SparseRows.of(X, self.n_features)
         found = np.empty((len(rows.indptr) - 1, k), dtype=np.intp)

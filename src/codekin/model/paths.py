@@ -168,7 +168,7 @@ def _side_by_side(margins: tuple[Margins, ...]) -> Margins:
 
 def _single_index(ranking: Reranking, n_classes: int) -> Callable[[Row], IntArray]:
     """The classes that the index of a re-ranking adds to one row, (1, n); -1 if there are fewer."""
-    from codekin.kernels.class_index import best_of_index_in, index_room
+    from codekin.kernels.class_vectors import best_of_index_in, index_room
 
     n, search, nothing = min(ranking.n_indexed, n_classes), cast("Any", best_of_index_in), np.empty((1, 0), np.intp)
     if n == 0:

@@ -61,13 +61,12 @@ TALLEST = 14.0
 
 @dataclass(frozen=True, eq=False)
 class AssignmentViews:
-    """The same classes under several assignments, all in one order of the classes.
+    """The same classes under several assignments, all in one order of the classes, and keyed by assignment.
 
-    ``class_names`` and all arrays have the classes in the order drawn; all fields but the first two are keyed by
-    assignment. The columns of the coding matrices are sorted by their number of changes and start with +1, which does
-    not change the classifier; ``bits`` are their numbers in the code, from 0. ``n_changes``: how many bits differ
-    between neighbours, in total. ``correlations``: between the distances of classes and those of their codewords, over
-    all pairs of classes; NaN if either is the same for all pairs.
+    The columns of the coding matrices are sorted by their number of changes and start with +1, which does not change
+    the classifier; ``bits`` are their numbers in the code, from 0. ``n_changes``: how many bits differ between
+    neighbours. ``correlations``: between distances of classes and of codewords, NaN if either is the same for all
+    pairs.
     """
 
     class_names: tuple[str, ...]
@@ -131,9 +130,8 @@ def similarity_order(class_distances: FloatArray) -> IntArray:
     """The classes in an order in which neighbours are similar.
 
     These are the leaves of the average-linkage tree, with its branches turned so that the sum of the distances between
-    neighbours is minimal for this tree (Bar-Joseph et al. 2001).
-
-    Distances may be negative: adding a number to all of them changes neither the tree nor the order.
+    neighbours is minimal for this tree (Bar-Joseph et al. 2001). A shift of all distances, which may be negative,
+    changes nothing.
     """
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -170,10 +168,7 @@ def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") 
 
 @figure_style()
 def draw_idea(views: AssignmentViews, accuracies: Mapping[str, float], *, class_label: str = "class") -> Figure:
-    """The picture that explains codekin: coding matrices, with the accuracy of each in large digits.
-
-    The policies are those of ``HEADINGS``; accuracies are in percent, by policy.
-    """
+    """The picture that explains codekin: coding matrices, with the accuracy of each policy in large digits."""
     figure = new_figure(SIZE_OF_IDEA[1])
     figure.set_size_inches(*SIZE_OF_IDEA)
     figure.set_layout_engine("constrained", w_pad=0.1, wspace=0.1)
@@ -220,10 +215,7 @@ def draw_matrix(axes: Axes, matrix: CodingMatrix, bits: IntArray, entries: BitEn
 
 
 class BitEntries:
-    """What the entries of a coding matrix look like, and what they mean: -1 and +1, and 0 for classes not used.
-
-    ``n_symbols`` is for other kinds.
-    """
+    """What the entries of a coding matrix look like, and what they mean: -1 and +1, and 0 for classes not used."""
 
     unit = "bit"
 
@@ -311,10 +303,7 @@ def entries_of(n_symbols: int) -> BitEntries:
 
 @figure_style()
 def draw_distances(views: AssignmentViews) -> Figure:
-    """The number of bits in which the codewords of two classes differ, against the distance of the classes.
-
-    Each dot is a pair of classes; the closest pair is named. ``r`` is the correlation.
-    """
+    """The number of bits in which codewords differ, against the distance of classes; the closest pair is named."""
     n_panels = len(views.codeword_distances)
     figure, panels = new_panels(n_panels, _n_columns(n_panels, 1.75), 2.6, sharex=True, sharey=True)
     for axes, (name, between) in zip(panels.ravel(), views.codeword_distances.items(), strict=False):
@@ -330,10 +319,7 @@ def draw_distances(views: AssignmentViews) -> Figure:
 def draw_pairs(
     axes: Axes, of_classes: FloatArray, of_codewords: FloatArray, class_names: Sequence[object], *, colour: str
 ) -> None:
-    """Plot the distances of codewords against those of their classes, a dot per pair, with a regression line.
-
-    Both are distance matrices. The closest pair is named.
-    """
+    """Plot the distances of codewords against those of their classes, a dot per pair, with a regression line."""
     u, v = np.triu_indices(len(class_names), k=1)
     apart, differing = of_classes[u, v], of_codewords[u, v]
     # The more dots, the smaller and lighter: where they overlap, it gets darker.
@@ -345,14 +331,10 @@ def draw_pairs(
         axes.plot(ends, intercept + slope * ends, color=PALETTE["black"] if crowd < 1 else colour)
     closest = int(apart.argmin())
     first, second = (shortened(class_names[k[closest]]) for k in (u, v))
-    axes.annotate(
-        f"{first}{' ' if len(first + second) < 14 else chr(10)}and {second}",
-        (apart[closest], differing[closest]),
-        (5, 5),
-        textcoords="offset points",
-        size=8,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7},
-    ).set_in_layout(False)
+    named = f"{first}{' ' if len(first + second) < 14 else chr(10)}and {second}"
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
+    place: Any = {"xy": (apart[closest], differing[closest]), "xytext": (5, 5), "textcoords": "offset points"}
+    axes.annotate(named, **place, size=8, bbox=box).set_in_layout(False)
     axes.margins(y=0.12)
     if np.ptp(differing) == 0:
         axes.set_ylim(differing[0] - 1.5, differing[0] + 1.5)

@@ -56,6 +56,8 @@ class Display(ABC):
 
     ax_: Axes
     figure_: Figure | SubFigure
+    _size: tuple[float, float] = (COLUMN_WIDTH, 3.1)
+    """Width and height of a new figure, in inches."""
 
     @figure_style()
     def plot(self, ax: Axes | None = None) -> Self:
@@ -63,14 +65,10 @@ class Display(ABC):
         if ax is None:
             from matplotlib import pyplot
 
-            ax = pyplot.figure(figsize=self._size(), layout="constrained").subplots()
+            ax = pyplot.figure(figsize=self._size, layout="constrained").subplots()
         self.ax_, self.figure_ = ax, ax.figure
         self._draw()
         return self
-
-    @abstractmethod
-    def _size(self) -> tuple[float, float]:
-        """Width and height of a new figure, in inches."""
 
     @abstractmethod
     def _draw(self) -> None:
@@ -177,7 +175,8 @@ class CodingMatrixDisplay(Display):
         matrix, bits = readable_columns(code.coding_matrix[order], entries_of(code.n_symbols))
         return cls(matrix, [names[k] for k in order], code.n_symbols, bits.tolist()).plot(ax)
 
-    def _size(self) -> tuple[float, float]:
+    @property
+    def _size(self) -> tuple[float, float]:  # type: ignore[override]
         n_classes, n_bits = self.coding_matrix.shape
         width = min(max(3.0, 1.5 + 0.24 * n_bits), max(COLUMN_WIDTH, min(1 + 0.05 * n_bits, 9)))
         return (width, 1.35 + matrix_height(n_classes))
@@ -191,16 +190,8 @@ class CodingMatrixDisplay(Display):
         axes.set_ylabel("class (neighbours are alike)" if n_classes > 6 else "class")
         below = axes.transAxes + ScaledTranslation(0, -32 / 72, axes.figure.dpi_scale_trans)
         handles = entries.patches(self.coding_matrix)
-        axes.legend(
-            handles=handles,
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0),
-            bbox_transform=below,
-            borderpad=0,
-            ncols=min(len(handles), MOST_HANDLES),
-            handlelength=1,
-            handleheight=1,
-        )
+        look: Any = {"borderpad": 0, "ncols": min(len(handles), MOST_HANDLES), "handlelength": 1, "handleheight": 1}
+        axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=below, **look)
         settle(self.figure_)
         draw_matrix(axes, self.coding_matrix, self.bits, entries)
         name_rows(axes, self.class_names)
@@ -271,9 +262,6 @@ class CodewordDistanceDisplay(Display):
         between = codeword_distances(code.indicators, code.indicators)
         return cls(of_classes, between, names_of(estimator, class_names), code.n_symbols).plot(ax)
 
-    def _size(self) -> tuple[float, float]:
-        return (COLUMN_WIDTH, 3.1)
-
     def _draw(self) -> None:
         colour = POLICY_COLOURS["preserving"]
         draw_pairs(self.ax_, self.class_distances, self.codeword_distances, self.class_names, colour=colour)
@@ -328,7 +316,8 @@ class ClassDistanceDisplay(Display):
         order = similarity_order(distances)
         return cls(distances[np.ix_(order, order)], [names[k] for k in order]).plot(ax)
 
-    def _size(self) -> tuple[float, float]:
+    @property
+    def _size(self) -> tuple[float, float]:  # type: ignore[override]
         side = min(max(2.2, 0.2 * len(self.class_names)), 5 + 0.035 * len(self.class_names), 10.0)
         return (1.8 + 0.9 * side, 0.5 + side)
 
@@ -341,10 +330,7 @@ class ClassDistanceDisplay(Display):
 
 
 def draw_heat_map(axes: Axes, matrix: FloatArray, class_names: Sequence[object]) -> QuadMesh:
-    """Draw distances between classes as a heat map: the darker, the closer.
-
-    The diagonal is left out. Returns what a colour bar needs.
-    """
+    """Draw distances between classes as a heat map: the darker, the closer. Returns what a colour bar needs."""
     shown: NDArray[np.float64] = np.array(matrix, dtype=np.float64)
     np.fill_diagonal(shown, np.nan)
     mesh = axes.pcolormesh(shown, cmap="viridis", rasterized=len(shown) > 40)

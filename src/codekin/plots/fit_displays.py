@@ -16,15 +16,7 @@ from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.code import Assignment, FloatArray
 from codekin.plots.assignments import check_n_drawn, entries_of
 from codekin.plots.code_displays import Display, code_of, distances_of
-from codekin.plots.style import (
-    COLUMN_WIDTH,
-    INK,
-    PALETTE,
-    POLICY_COLOURS,
-    POLICY_MARKERS,
-    figure_style,
-    new_figure,
-)
+from codekin.plots.style import COLUMN_WIDTH, INK, PALETTE, POLICY_COLOURS, POLICY_MARKERS, figure_style, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +33,8 @@ class AssignmentScoreDisplay(Display):
     random_scores : ndarray of shape (n_random,)
         The scores of random assignments of the same codebook.
     """
+
+    _size = (COLUMN_WIDTH, 2.8)
 
     def __init__(self, score: float, random_scores: FloatArray) -> None:
         self.score = score
@@ -83,9 +77,6 @@ class AssignmentScoreDisplay(Display):
         scores = [problem.score(Assignment(rows)) for rows in draws]
         return cls(problem.score(estimator.assignment_), np.array(scores)).plot(ax)
 
-    def _size(self) -> tuple[float, float]:
-        return (COLUMN_WIDTH, 2.8)
-
     def _draw(self) -> None:
         low, high = float(self.random_scores.min()), float(self.random_scores.max())
         if np.isclose(low, high):
@@ -111,6 +102,8 @@ class BitErrorDisplay(Display):
     n_symbols : int, default=2
         How many symbols a column may have.
     """
+
+    _size = (COLUMN_WIDTH, 2.6)
 
     def __init__(self, bit_errors: FloatArray, n_symbols: int = 2) -> None:
         self.bit_errors = bit_errors
@@ -138,9 +131,6 @@ class BitErrorDisplay(Display):
         code, margins = code_of(estimator), estimator.bit_margins(X)
         codewords = code.coding_matrix[estimator._known_class_index(y)]
         return cls(entries_of(code.n_symbols).errors(margins, codewords), code.n_symbols).plot(ax)
-
-    def _size(self) -> tuple[float, float]:
-        return (COLUMN_WIDTH, 2.6)
 
     def _draw(self) -> None:
         percent = 100 * self.bit_errors
@@ -223,18 +213,9 @@ def draw_policies(axes: Axes, comparisons: Sequence[PolicyComparison]) -> None:
             height = row + offsets[policy]
             colour, marker = POLICY_COLOURS[policy], POLICY_MARKERS[policy]
             axes.plot(draws, np.full(len(draws), height), "|", color=colour, alpha=0.45, markersize=7, zorder=1)
-            axes.errorbar(
-                mean.value,
-                height,
-                xerr=mean.error,
-                color=colour,
-                marker=marker,
-                markeredgecolor="white",
-                markersize=8,
-                capsize=3,
-                label=policy if row == 0 else None,
-                zorder=3,
-            )
+            look: Any = {"color": colour, "marker": marker, "markeredgecolor": "white", "markersize": 8, "capsize": 3}
+            label = policy if row == 0 else None
+            axes.errorbar(mean.value, height, xerr=mean.error, label=label, zorder=3, **look)
     axes.set_yticks(range(len(comparisons)), [f"{c.codebook}\n{counted(c.n_bits, 'bit')}" for c in comparisons])
     axes.set_ylim(len(comparisons) - 0.5, -0.5)
     axes.locator_params(axis="x", steps=[1, 2, 5, 10])
@@ -252,6 +233,8 @@ class PolicyComparisonDisplay(Display):
     comparison : PolicyComparison
         The accuracies.
     """
+
+    _size = (COLUMN_WIDTH, 1.7)
 
     def __init__(self, comparison: PolicyComparison) -> None:
         self.comparison = comparison
@@ -307,9 +290,6 @@ class PolicyComparisonDisplay(Display):
                 accuracies[policy].append(100 * fitted.score(X_test, y_test))
         by_policy = {policy: np.array(values) for policy, values in accuracies.items()}
         return cls(PolicyComparison(fitted.codebook_.name, fitted.codebook_.n_bits, by_policy)).plot(ax)
-
-    def _size(self) -> tuple[float, float]:
-        return (COLUMN_WIDTH, 1.7)
 
     def _draw(self) -> None:
         draw_policies(self.ax_, [self.comparison])

@@ -165,11 +165,7 @@ def matrix_height(n_rows: int) -> float:
 
 
 def save_figure(figure: Figure, path: str | Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Write a figure once per format; each file appears whole or not at all. Returns the paths of the files.
-
-    ``path`` has no suffix; its folder is created if necessary. ``formats`` are matplotlib's, and the suffixes of the
-    files.
-    """
+    """Write a figure to ``path``, without its suffix, once per format of matplotlib; returns the paths of the files."""
     stem = Path(path)
     stem.parent.mkdir(parents=True, exist_ok=True)
     written = []
@@ -208,25 +204,18 @@ def without_frame(axes: Axes) -> None:
 
 
 def shortened(name: object) -> str:
-    """A name in at most ``LONGEST_NAME`` characters, on one line.
-
-    >>> shortened("Enteropathogenic Escherichia coli infection")
-    'Enteropathogenic Es…'
-    """
+    """A name in at most ``LONGEST_NAME`` characters, on one line."""
     text = " ".join(str(name).split())
     return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1].rstrip() + "…"
 
 
 def fitting_step(n_labels: int, inches: float, *, em: float = LINE_HEIGHT) -> tuple[int, float]:
-    """How many of the labels fit on an axis, and how large.
+    """How many of the labels fit on an axis, and how large: every ``step``-th (1, 2, 5, 10, 20 ...), and the font size.
 
-    The axis has this length in ``inches``; a label takes ``em`` times its font size. Returns a step (1, 2, 5, 10, 20,
-    50 and so on), where every ``step``-th label is shown, and the font size in points.
+    The axis has this length in ``inches``; a label takes ``em`` times its font size.
 
-    >>> fitting_step(10, 3.0)
-    (1, 9.0)
-    >>> fitting_step(100, 3.0)
-    (5, 9.0)
+    >>> fitting_step(10, 3.0), fitting_step(100, 3.0)
+    ((1, 9.0), (5, 9.0))
     """
     steps = (digit * 10**power for power in count() for digit in (1, 2, 5))
     sizes = ((step, 72 * inches * step / (n_labels * em)) for step in steps)
@@ -242,32 +231,23 @@ def name_rows(axes: Axes, names: Sequence[object]) -> None:
 
 
 def name_columns(axes: Axes, names: Sequence[object]) -> None:
-    """Label the columns of a symmetric matrix if all names are short; otherwise the labels of its rows suffice.
-
-    Column ``k`` is between ``k`` and ``k + 1``.
-    """
-    longest = max(len(str(name)) for name in names)
-    if longest > 3:
+    """Label the columns of a symmetric matrix if all names are short; otherwise the labels of its rows suffice."""
+    if max(len(str(name)) for name in names) > 3:
         axes.set_xticks([])
-        return
-    step, size = fitting_step(len(names), inches_of(axes)[0], em=0.5 + LETTER_WIDTH * longest)
+    else:
+        number_columns(axes, names, largest=LARGEST)
+
+
+def number_columns(axes: Axes, names: Sequence[object], *, largest: float = 8.5) -> None:
+    """Label the columns of a matrix with numbers or short names. Column ``k`` is between ``k`` and ``k + 1``."""
+    em = 0.5 + LETTER_WIDTH * max(len(str(name)) for name in names)
+    step, size = fitting_step(len(names), inches_of(axes)[0], em=em)
     shown = range(0, len(names), step)
-    axes.set_xticks(np.array(shown) + 0.5, [str(names[k]) for k in shown], size=size)
-
-
-def number_columns(axes: Axes, numbers: Sequence[int]) -> None:
-    """Label the columns of a matrix with their numbers. Column ``k`` is between ``k`` and ``k + 1``."""
-    em = 0.5 + LETTER_WIDTH * len(str(max(numbers)))
-    step, size = fitting_step(len(numbers), inches_of(axes)[0], em=em)
-    shown = range(0, len(numbers), step)
-    axes.set_xticks(np.array(shown) + 0.5, [str(numbers[k]) for k in shown], size=min(size, 8.5))
+    axes.set_xticks(np.array(shown) + 0.5, [str(names[k]) for k in shown], size=min(size, largest))
 
 
 def settle(figure: Figure | SubFigure) -> None:
-    """Run the layout of a figure, so that panels have the size that labels are fitted to.
-
-    A figure without a layout engine, or inside another one, is left as it is.
-    """
+    """Run the layout of a figure, if it has one of its own, so that panels have the size that labels are fitted to."""
     from matplotlib.figure import Figure
 
     engine = figure.get_layout_engine()
@@ -281,17 +261,7 @@ def inches_of(axes: Axes) -> tuple[float, float]:
 
 
 def darken(figure: Figure) -> None:
-    """Recolour a figure, in place, for dark pages.
-
-    Letters that stand on the colours of data are marked with the ``gid`` ``KEEPS_COLOUR`` and stay as they are.
-
-    >>> from matplotlib.colors import to_hex
-    >>> figure, axes = new_panel(2, title="a title")
-    >>> axes.title.set_color(INK)
-    >>> darken(figure)
-    >>> to_hex(axes.title.get_color())
-    '#d2d2d2'
-    """
+    """Recolour a figure, in place, for dark pages, except for letters whose ``gid`` is ``KEEPS_COLOUR``."""
     from matplotlib.collections import Collection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -17,8 +17,7 @@ from codekin.code import CodingMatrix, FloatArray
 def distance_matrix(class_distances: ClassDistances | ArrayLike, n_codewords: int) -> FloatArray:
     """The class distances as a checked matrix, (n_codewords, n_codewords), shifted if some are negative.
 
-    Negative distances, as in the learnability matrix, are fine: designs depend only on which classes are nearer than
-    which, and a shift keeps that.
+    Designs depend only on which classes are nearer than which, and a shift keeps that.
     """
     if isinstance(class_distances, ClassDistances):
         matrix = as_class_distances(class_distances).matrix()
@@ -38,6 +37,11 @@ def class_similarities(distances: FloatArray, bandwidth: float) -> FloatArray:
     if mean == 0:
         raise ValueError("All class distances are 0, so no cut is better than another. Use another class distance.")
     return np.asarray(np.exp(-((distances / (bandwidth * mean)) ** 2) / 2))
+
+
+def column_key(column: NDArray[Any]) -> bytes:
+    """The same bytes for a column and its complement."""
+    return min(column.tobytes(), (-column).tobytes())
 
 
 def are_columns_useful(matrix: NDArray[Any]) -> bool:
@@ -62,10 +66,7 @@ def useful_signs(values: FloatArray) -> CodingMatrix:
 
 
 def with_useful_columns(matrix: CodingMatrix, margins: FloatArray) -> CodingMatrix:
-    """Flip the bits with the smallest (non-negative) margins in columns that are constant or equal to an earlier one.
-
-    A column and its complement count as equal. There must not be more columns than useful ones.
-    """
+    """Flip bits with the smallest margins in columns that are constant, or equal or complementary to an earlier one."""
     repaired = matrix.copy()
     taken = {np.ones(len(matrix), dtype=matrix.dtype).tobytes()}
     for bit, column in enumerate(matrix.T):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from codekin.classes.learnability import ClassMoments
@@ -50,26 +48,14 @@ def learnable(
     .. math:: \sum_{u \ne v} \pi_u\, \Phi\!\left(- \frac{(G_u - G_v) p_u}
         {\sqrt{(G_u - G_v) W (G_u - G_v)^\top}}\right).
 
-    The numerator is small if classes share much of their codewords or if the bits that separate them are hard to learn,
-    so the sum weighs separability against learnability without a parameter. It is minimised by flipping entries of one
-    column after the other, starting from random codewords.
+    The numerator is small if classes share much of their codewords or if the bits that separate them are hard to learn.
+    The sum is minimised by flipping entries of one column after the other, starting from random codewords.
 
-    It is for at most 500 classes.
+    Bai et al. (see :func:`cross_validated`) choose columns by separability and accuracy, for which every column must be
+    trained. For a learned decoder, which undoes correlations between bits, use :func:`separating`. With many classes
+    and few samples per feature, as in texts, the estimate is far too small, and a random code with
+    ``assignment="learnability"`` is better. For at most 500 classes.
 
-    Notes
-    -----
-    Bai et al. (2016) choose columns by separability and cross-validated accuracy, for which every column must be
-    trained. This is the same idea without training, for linear bits. For a learned decoder, which undoes correlations
-    between bits, use :func:`separating`. With many classes and few samples per feature, as in texts, the estimate is
-    far too small, and a random code with ``assignment="learnability"`` is better.
-
-    References
-    ----------
-    X. Bai et al., "Learning ECOC Code Matrix for Multiclass Classification with Application to Glaucoma Diagnosis",
-    Journal of Medical Systems 40(4), 2016.
-
-    Examples
-    --------
     >>> from sklearn.datasets import load_digits
     >>> from codekin.classes.learnability import class_moments
     >>> moments = class_moments(*load_digits(return_X_y=True))
@@ -77,11 +63,8 @@ def learnable(
     <Codebook learnable: 10 codewords x 8 bits, minimum distance 3>
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="learnable", at_most=MAX_LEARNABLE)
-    if class_moments.n_classes != n_codewords:
-        raise ValueError(
-            f"Moments of {n_codewords} classes are needed. Got those of {class_moments.n_classes} classes."
-        )
     n_bits = dense_n_bits(n_bits, n_codewords)
+    class_moments.check(n_codewords)
     outputs, generator = Outputs.of(class_moments), np.random.default_rng(rng)
     best, lowest = np.empty((n_codewords, n_bits)), np.inf
     for _ in range(-(-STARTED_COLUMNS // n_bits) if n_codewords <= FEW_CLASSES else 1):
@@ -115,11 +98,7 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """All columns but one, which is to be chosen.
-
-    ``gaps[u, v]`` is by how much class ``u`` leads class ``v`` among samples of ``u``, on average, and ``variances``
-    how much that lead varies.
-    """
+    """All columns but one: by how much class ``u`` leads class ``v`` among its samples, and how much that varies."""
 
     outputs: Outputs
     gaps: FloatArray
@@ -131,12 +110,9 @@ class Rest:
         """The state of some columns."""
         products = columns @ (columns.T @ outputs.means)
         spread = columns @ (columns.T @ outputs.within)
-        return cls(
-            outputs,
-            products.diagonal()[:, None] - products.T,
-            _squared_distances((spread @ columns) @ columns.T),
-            spread,
-        )
+        noise = (spread @ columns) @ columns.T
+        variances = noise.diagonal()[:, None] + noise.diagonal() - noise - noise.T
+        return cls(outputs, products.diagonal()[:, None] - products.T, variances, spread)
 
     def error(self, column: FloatArray) -> float:
         """The estimated error with one more column."""
@@ -144,14 +120,12 @@ class Rest:
 
     def slopes(self, column: FloatArray) -> FloatArray:
         """The derivative of the error with respect to each entry of the column."""
-        errors_of = self.outputs
         _, by_gap, by_variance = self._errors(column)
-        apart = column[:, None] - column
-        lead, noise = column @ errors_of.means, self.spread @ column
-        own = errors_of.within @ column
+        apart, means = column[:, None] - column, self.outputs.means
+        lead, noise, own = column @ means, self.spread @ column, self.outputs.within @ column
         both = by_variance + by_variance.T
         pulls = (both * apart).sum(axis=1)
-        of_gaps = lead * by_gap.sum(axis=1) - lead @ by_gap + errors_of.means @ (by_gap * apart).sum(axis=1)
+        of_gaps = lead * by_gap.sum(axis=1) - lead @ by_gap + means @ (by_gap * apart).sum(axis=1)
         of_noise = both.sum(axis=1) * noise - both @ noise + pulls @ self.spread + (column @ own) * pulls
         return np.asarray(of_gaps + 2 * of_noise + 2 * own * (by_variance * apart**2).sum())
 
@@ -172,11 +146,6 @@ class Rest:
         return weight * ndtr(-z), -density / deviations, density * z / (2 * deviations**2)
 
 
-def _squared_distances(products: FloatArray) -> FloatArray:
-    own = products.diagonal()
-    return np.asarray(own[:, None] + own - products - products.T)
-
-
 def _improved(outputs: Outputs, columns: FloatArray) -> FloatArray:
     """Columns that are optimised one after the other, given all others."""
     columns, error = columns.copy(), outputs.error(columns)
@@ -194,7 +163,12 @@ def _descend(rest: Rest, columns: FloatArray, bit: int) -> None:
     error = rest.error(columns[:, bit])
     while True:
         column = columns[:, bit].copy()
-        candidates = [np.where(flips, -column, column) for flips in _promising(-2 * column * rest.slopes(column))]
+        # Flip the steepest entries each on its own, then 2, 4, 8, ... of them together.
+        changes = -2 * column * rest.slopes(column)
+        rank, n_steep = np.argsort(np.argsort(changes, kind="stable")), int((changes < 0).sum())
+        flipped = [rank == place for place in range(min(n_steep, N_SINGLE_FLIPS))]
+        flipped += [rank < 2**power for power in range(1, n_steep.bit_length())]
+        candidates = [np.where(flips, -column, column) for flips in flipped]
         errors = [rest.error(candidate) for candidate in candidates]
         for best in np.argsort(errors, kind="stable"):
             if not errors[best] < error * (1 - 1e-9):
@@ -207,11 +181,3 @@ def _descend(rest: Rest, columns: FloatArray, bit: int) -> None:
         else:
             columns[:, bit] = column
             return
-
-
-def _promising(changes: FloatArray) -> Iterator[NDArray[np.bool_]]:
-    """Which entries to flip: the steepest ones each on its own, then 2, 4, 8, ... of them together."""
-    rank = np.argsort(np.argsort(changes, kind="stable"))
-    n_steep = int((changes < 0).sum())
-    yield from (rank == place for place in range(min(n_steep, N_SINGLE_FLIPS)))
-    yield from (rank < 2**power for power in range(1, n_steep.bit_length()))

@@ -1,7 +1,4 @@
-"""Designs that put codewords far apart: where classes are easily confused, or all of them by integer programming.
-
-Experimental.
-"""
+"""Designs with distant codewords: of classes easily confused, or all by integer programming. Experimental."""
 
 from __future__ import annotations
 
@@ -17,11 +14,8 @@ from codekin.codebooks.designs.columns import are_columns_useful, are_rows_disti
 from codekin.codebooks.random import dense_random
 
 N_START_DRAWS = 100
-"""The search starts from the best of this many random codebooks."""
-
-
 N_OPTIMISED_DRAWS = 1_000
-"""The search starts from the best of this many random codebooks, which is the result if time runs out."""
+"""Searches start from the best of this many random codebooks."""
 MAX_OPTIMISED = 12
 """With 12 codewords there are 2,047 columns to choose from; each further one doubles them."""
 
@@ -86,9 +80,8 @@ def error_correcting_factorization(
     if not 0 <= spread <= 1:
         raise ValueError(f"The 'spread' parameter must be between 0 and 1. Got {spread!r} instead.")
     distances = distance_matrix(class_distances, n_codewords)
-    start = dense_random(n_codewords, n_bits, n_draws=N_START_DRAWS, rng=rng).matrix.astype(np.float64)
-    design = design_matrix(distances, start.shape[1], spread)
-    matrix = _descend(start, design, max_sweeps)
+    matrix = dense_random(n_codewords, n_bits, n_draws=N_START_DRAWS, rng=rng).matrix.astype(np.float64)
+    _descend(matrix, design_matrix(distances, matrix.shape[1], spread), max_sweeps)
     return Codebook(matrix, name="error_correcting_factorization", is_designed=True)
 
 
@@ -100,7 +93,8 @@ def design_matrix(distances: FloatArray, n_bits: int, spread: float) -> FloatArr
     return centred * (spread * n_bits / largest) if largest > 1e-12 * distances.max() else np.zeros_like(centred)
 
 
-def _descend(matrix: FloatArray, design: FloatArray, max_sweeps: int) -> FloatArray:
+def _descend(matrix: FloatArray, design: FloatArray, max_sweeps: int) -> None:
+    """Replace columns in place, as long as there are better ones that keep the constraints."""
     residual = design - matrix @ matrix.T
     np.fill_diagonal(residual, 0.0)
     for _ in range(max_sweeps):
@@ -109,31 +103,21 @@ def _descend(matrix: FloatArray, design: FloatArray, max_sweeps: int) -> FloatAr
             present = matrix[:, bit].copy()
             rest = residual + np.outer(present, present)
             np.fill_diagonal(rest, 0.0)
-            better = _better_column(rest, matrix, bit)
-            if better is not None:
-                residual = rest - np.outer(better, better)
-                np.fill_diagonal(residual, 0.0)
-                matrix[:, bit] = better
-                has_changed = True
+            worth = present @ rest @ present
+            starts = [np.where(_leading_eigenvector(rest, present) < 0, -1.0, 1.0), present]
+            for candidate in sorted((_flipped_uphill(rest, start) for start in starts), key=lambda m: -(m @ rest @ m)):
+                if candidate @ rest @ candidate <= worth * (1 + 1e-9) + 1e-9:
+                    break
+                matrix[:, bit] = candidate
+                if are_columns_useful(matrix) and are_rows_distinct(matrix):
+                    residual = rest - np.outer(candidate, candidate)
+                    np.fill_diagonal(residual, 0.0)
+                    has_changed = True
+                    present = candidate
+                    break
+            matrix[:, bit] = present
         if not has_changed:
             break
-    return matrix
-
-
-def _better_column(rest: FloatArray, matrix: FloatArray, bit: int) -> FloatArray | None:
-    """The best column found for ``bit`` that keeps the constraints, or None if none is better than the current one."""
-    present = matrix[:, bit]
-    worth = present @ rest @ present
-    starts = [np.where(_leading_eigenvector(rest, present) < 0, -1.0, 1.0), present]
-    candidates = sorted((_flipped_uphill(rest, start) for start in starts), key=lambda m: -(m @ rest @ m))
-    changed = matrix.copy()
-    for candidate in candidates:
-        if candidate @ rest @ candidate <= worth * (1 + 1e-9) + 1e-9:
-            return None
-        changed[:, bit] = candidate
-        if are_columns_useful(changed) and are_rows_distinct(changed):
-            return candidate
-    return None
 
 
 def _leading_eigenvector(rest: FloatArray, start: FloatArray) -> FloatArray:
@@ -249,23 +233,20 @@ def optimised_columns(n_codewords: int, n_bits: int | None = None, *, time_limit
         raise ValueError(f"The 'time_limit' parameter must be greater than 0. Got {time_limit!r} instead.")
     start = dense_random(n_codewords, n_bits, n_draws=N_OPTIMISED_DRAWS, rng=0).matrix
     matrix, upper_bound = _farthest_apart(start, time_limit)
-    is_proven = _min_distance(matrix) >= upper_bound
+    is_proven = Codebook(matrix).min_distance >= upper_bound
     name = f"optimised ({'proven' if is_proven else f'at most {upper_bound} possible'})"
     return OptimisedColumns(Codebook(matrix, name=name), upper_bound)
 
 
 def plotkin_bound(n_codewords: int, n_bits: int) -> int:
-    """A minimum distance that no binary code of this shape exceeds.
+    """A minimum distance that no binary code of this shape exceeds: the mean over pairs of the most that bits separate.
 
-    The distances of all pairs sum to at most ``n_bits`` times the pairs that one column can separate. An odd
-    distance ``d`` is possible only if ``d + 1`` is with one more bit, a parity.
+    An odd distance ``d`` is possible only if ``d + 1`` is with one more bit, a parity.
     """
     separated = (n_codewords // 2) * ((n_codewords + 1) // 2)
     n_pairs = n_codewords * (n_codewords - 1) // 2
     bound = n_bits * separated // n_pairs
-    if bound % 2 and bound + 1 > (n_bits + 1) * separated // n_pairs:
-        return bound - 1
-    return bound
+    return bound - (bound % 2 and bound + 1 > (n_bits + 1) * separated // n_pairs)
 
 
 def _farthest_apart(start: CodingMatrix, time_limit: float) -> tuple[CodingMatrix, int]:
@@ -273,7 +254,7 @@ def _farthest_apart(start: CodingMatrix, time_limit: float) -> tuple[CodingMatri
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     n_codewords, n_bits = start.shape
-    reached, limit = _min_distance(start), plotkin_bound(n_codewords, n_bits)
+    reached, limit = Codebook(start).min_distance, plotkin_bound(n_codewords, n_bits)
     if reached >= limit:
         return start, limit
     columns = binary_columns(n_codewords)
@@ -297,8 +278,4 @@ def _farthest_apart(start: CodingMatrix, time_limit: float) -> tuple[CodingMatri
     # The solver minimises -t, and its bound is an integer up to its tolerance.
     upper_bound = min(limit, int(np.floor(1e-6 - solution.mip_dual_bound)))
     found = columns[:, solution.x[:-1] > 0.5]
-    return (found if _min_distance(found) > reached else start), upper_bound
-
-
-def _min_distance(matrix: CodingMatrix) -> int:
-    return int(Codebook(matrix).min_distance)
+    return (found if Codebook(found).min_distance > reached else start), upper_bound

@@ -88,10 +88,7 @@ def separating(
     <Codebook separating: 10 codewords x 5 bits, minimum distance 1>
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="separating")
-    if class_moments.n_classes != n_codewords:
-        raise ValueError(
-            f"Moments of {n_codewords} classes are needed. Got those of {class_moments.n_classes} classes."
-        )
+    class_moments.check(n_codewords)
     space = Space.of(class_moments)
     fewest = fewest_bits(n_codewords)
     if fewest > space.n_dimensions:
@@ -200,17 +197,12 @@ class Remainder:
 
     def ratios_after_flips(self, column: FloatArray) -> FloatArray:
         """The quadratic form after flipping each entry."""
-        gained, length = self.gains @ column, self.lengths @ column
-        return np.asarray(
-            (column @ gained - 4 * column * gained + 4 * self.gains.diagonal())
-            / (column @ length - 4 * column * length + 4 * self.lengths.diagonal())
-        )
+        return _after_flips(self.gains, column) / _after_flips(self.lengths, column)
 
     def bounds_after_flips(self, column: FloatArray) -> FloatArray:
         """The bound after flipping each entry."""
-        length = self.lengths @ column
-        squares = column @ length - 4 * column * length + 4 * self.lengths.diagonal()
-        places = ((self.places @ column)[:, None] - 2 * self.places * column) / np.sqrt(squares)
+        places = (self.places @ column)[:, None] - 2 * self.places * column
+        places /= np.sqrt(_after_flips(self.lengths, column))
         apart = places[:, None, :] - places[None, :, :]
         return np.asarray(np.einsum("uv,uvk->k", self.overlaps, np.exp(-(apart**2) / 8)) / 2)
 
@@ -247,6 +239,12 @@ class Remainder:
         n_classes = len(self.gains)
         vectors = linalg.eigh(self.gains, subset_by_index=(max(0, n_classes - n_vectors), n_classes - 1))[1][:, ::-1]
         return np.where(vectors * np.where(vectors[0] < 0, -1.0, 1.0) < 0, -1.0, 1.0)
+
+
+def _after_flips(form: FloatArray, column: FloatArray) -> FloatArray:
+    """The value of a quadratic form after flipping each entry of a column."""
+    image = form @ column
+    return np.asarray(column @ image - 4 * column * image + 4 * form.diagonal())
 
 
 def _lowest(candidates: Sequence[NDArray[Any]], bound: Callable[[NDArray[Any]], float]) -> NDArray[Any]:

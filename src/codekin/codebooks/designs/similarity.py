@@ -1,7 +1,4 @@
-"""Designs that follow class similarities: the hidden layer of an autoencoder, and sparse ternary columns.
-
-Experimental.
-"""
+"""Designs that follow class similarities: an autoencoder's hidden layer, and sparse ternary columns. Experimental."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from codekin.classes import ClassDistances
 from codekin.code import Codebook, CodingMatrix, FloatArray
 from codekin.codebooks.classic import check_parameter, checked_n_codewords, dense_n_bits
-from codekin.codebooks.designs.columns import class_similarities, distance_matrix, useful_signs
+from codekin.codebooks.designs.columns import class_similarities, column_key, distance_matrix, useful_signs
 
 DECAY = 1e-4
 """The weight of the squared weights of the network."""
@@ -41,42 +38,26 @@ def autoencoder(
 ) -> Codebook:
     r"""Signs of the hidden layer of an autoencoder of class similarities, after Cissé et al. (2012).
 
-    Every class is described by how similar it is to all classes, the row :math:`s_k` of
-    :math:`S_{uv} = \exp(-\tfrac12 (A_{uv} / (b \bar A))^2)` (as for :func:`spectral`), centred. An autoencoder with
-    ``n_bits`` hidden units :math:`h_k = \tanh(W s_k + c)` minimises
+    Every class is described by how similar it is to all classes, the row :math:`s_k` of :math:`S_{uv} = \exp(-\tfrac12
+    (A_{uv} / (b \bar A))^2)` (as for :func:`spectral`), centred. An autoencoder with ``n_bits`` hidden units :math:`h_k
+    = \tanh(W s_k + c)` minimises
 
     .. math:: \frac1K \sum_k \|V h_k + d - s_k\|^2
         + \frac{\beta}{K (K - 1)} \sum_{u \neq v} \max\left(0, 1 - \frac{\|h_u - h_v\|^2}{4 \ell \rho}\right)
         + \text{decay},
 
     and the signs of :math:`h_k` are the codeword of class ``k``. Classes that are similar to the same classes get
-    similar hidden layers, hence similar codewords; the second sum keeps any two at least a share :math:`\rho` of the
-    :math:`\ell` bits apart. Where two codewords are still equal, the bits of one of them that were closest to zero are
-    flipped, and so are those of columns that are constant or there twice.
+    similar hidden layers; the second sum, of weight ``separation_weight``, keeps any two at least a share
+    ``separation``, :math:`\rho`, of the :math:`\ell` bits apart. Where two codewords are still equal, the bits of one
+    of them that were closest to zero are flipped, and so are those of columns that are constant or there twice.
 
     Compact binary codes that are learned from class similarities are the paper's. We could read its abstract, not its
     equations: the objective is a reconstruction, and its scaling, all constants and the gradient steps on all classes
-    at once, by Adam, are ours.
+    at once, by Adam (Kingma and Ba, ICLR 2015), are ours.
 
-    Parameters
-    ----------
-    separation : float, default=0.25
-        The share of bits :math:`\rho` in which any two codewords should differ; between 0 and 1.
-    separation_weight : float, default=1.0
-        How much that counts compared with the reconstruction; at least 0.
-    n_steps : int, default=1000
-        The number of gradient steps.
-
-    References
-    ----------
     M. Cissé, T. Artières and P. Gallinari, "Learning Compact Class Codes for Fast Inference in Large Multi Class
-    Classification", ECML PKDD 2012. D. P. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015.
+    Classification", ECML PKDD 2012.
 
-    Examples
-    --------
-    Two groups of similar classes.
-
-    >>> from codekin.codebooks.designs.similarity import autoencoder
     >>> group = np.array([0, 0, 0, 1, 1, 1])
     >>> distances = np.where(np.eye(6), 0, np.where(group[:, None] == group, 1, 5))
     >>> autoencoder(6, 10, class_distances=distances, rng=0)
@@ -96,10 +77,8 @@ def autoencoder(
     return Codebook(useful_signs(hidden), name="autoencoder", is_designed=True)
 
 
-def loss_and_gradients(
-    weights: Weights, rows: FloatArray, separation: float, separation_weight: float
-) -> tuple[float, Weights]:
-    """The objective of :func:`autoencoder` and its gradients with respect to the weights."""
+def gradients(weights: Weights, rows: FloatArray, separation: float, separation_weight: float) -> Weights:
+    """The gradients of the objective of :func:`autoencoder` with respect to the weights."""
     into, bias, back, offset = weights
     n_classes, n_bits = len(rows), len(bias)
     hidden = np.tanh(rows @ into + bias)
@@ -109,18 +88,12 @@ def loss_and_gradients(
     np.fill_diagonal(apart, 1.0)
     is_near = (apart < 1).astype(np.float64)
     pull = separation_weight / (n_classes * (n_classes - 1))
-    loss = (residual**2).sum() / n_classes + pull * (is_near * (1 - apart)).sum()
-    loss += DECAY * ((into**2).sum() + (back**2).sum())
     by_output = 2 * residual / n_classes
     by_hidden = by_output @ back.T
     by_hidden -= pull / (n_bits * separation) * (is_near.sum(axis=1)[:, None] * hidden - is_near @ hidden)
     by_input = by_hidden * (1 - hidden**2)
-    return float(loss), (
-        rows.T @ by_input + 2 * DECAY * into,
-        by_input.sum(axis=0),
-        hidden.T @ by_output + 2 * DECAY * back,
-        by_output.sum(axis=0),
-    )
+    back_out = hidden.T @ by_output + 2 * DECAY * back
+    return rows.T @ by_input + 2 * DECAY * into, by_input.sum(axis=0), back_out, by_output.sum(axis=0)
 
 
 def _centred(rows: FloatArray) -> FloatArray:
@@ -139,8 +112,7 @@ def _trained(weights: Weights, rows: FloatArray, separation: float, separation_w
     """The weights after some steps, which change the given ones in place."""
     means, squares = [np.zeros_like(part) for part in weights], [np.zeros_like(part) for part in weights]
     for step in range(1, n_steps + 1):
-        _, gradients = loss_and_gradients(weights, rows, separation, separation_weight)
-        for number, gradient in enumerate(gradients):
+        for number, gradient in enumerate(gradients(weights, rows, separation, separation_weight)):
             means[number] += (1 - FIRST_MOMENT) * (gradient - means[number])
             squares[number] += (1 - SECOND_MOMENT) * (gradient**2 - squares[number])
             mean = means[number] / (1 - FIRST_MOMENT**step)
@@ -168,36 +140,19 @@ def sparse_output(
     .. math:: -\frac12 \sum_j m_j^\top S m_j + \frac{1}{2 K} \sum_j (1^\top m_j)^2
         + \frac{\gamma}{4 K \ell} \sum_{i \neq j} (m_i^\top m_j)^2.
 
-    The first sum wants similar classes on the same side of a bit and dissimilar ones on different sides, so that bits
-    are easy to learn; the second wants both sides equally large. The third wants columns that differ, and with them
-    codewords that are far apart, since :math:`\|M^\top M\|_F = \|M M^\top\|_F`. After gradient steps from a random
-    start the entries are rounded: to their signs, and a share of them, the smallest, to 0, unless two classes would
-    then no longer have opposite signs in any bit, or a bit would lose a side or equal another one.
+    The first sum wants similar classes on the same side of a bit, so that bits are easy to learn; the second wants both
+    sides equally large. The third, of weight ``decorrelation``, wants columns that differ, and with them codewords that
+    are far apart, since :math:`\|M^\top M\|_F = \|M M^\top\|_F`. After gradient steps from a random start the entries
+    are rounded: to their signs, and a share ``sparsity``, the smallest, to 0, unless two classes would then no longer
+    have opposite signs in any bit, or a bit would lose a side or equal another one.
 
     A sparse coding matrix that is learned for the classes is the paper's. We could read its abstract, not its
-    equations: the objective, which weighs learnability by class similarities against correlation, is a reconstruction,
-    and its terms, their weights, the steps and the rounding are ours. The paper's probabilistic decoding is not here.
+    equations: the objective is a reconstruction, and its terms, their weights, the steps and the rounding are ours. The
+    paper's probabilistic decoding is not here.
 
-    Parameters
-    ----------
-    sparsity : float, default=0.5
-        The share of entries that are to be 0; at least 0 and less than 1. There are fewer if classes could no longer be
-        told apart.
-    decorrelation : float, default=4.0
-        The weight :math:`\gamma` of different columns compared with learnable ones; at least 0.
-    n_steps : int, default=500
-        The number of gradient steps.
-
-    References
-    ----------
     B. Zhao and E. P. Xing, "Sparse Output Coding for Large-Scale Visual Recognition", CVPR 2013, and "Sparse Output
     Coding for Scalable Visual Recognition", International Journal of Computer Vision 119, 2016.
 
-    Examples
-    --------
-    Two groups of similar classes.
-
-    >>> from codekin.codebooks.designs.similarity import sparse_output
     >>> group = np.array([0, 0, 0, 1, 1, 1])
     >>> distances = np.where(np.eye(6), 0, np.where(group[:, None] == group, 1, 5))
     >>> sparse_output(6, 10, class_distances=distances, rng=0)
@@ -217,17 +172,8 @@ def sparse_output(
     return Codebook(matrix, name="sparse_output", is_designed=True)
 
 
-def objective(columns: FloatArray, similarities: FloatArray, decorrelation: float) -> float:
-    """What the relaxed columns minimise; see :func:`sparse_output`."""
-    products = columns.T @ columns
-    np.fill_diagonal(products, 0)
-    similar = (columns * (similarities @ columns)).sum() / 2
-    uneven = (columns.sum(axis=0) ** 2).sum() / (2 * len(columns))
-    return float(decorrelation * (products**2).sum() / (4 * columns.size) + uneven - similar)
-
-
 def gradient(columns: FloatArray, similarities: FloatArray, decorrelation: float) -> FloatArray:
-    """The gradient of the objective."""
+    """The gradient of the objective of :func:`sparse_output`."""
     products = columns.T @ columns
     np.fill_diagonal(products, 0)
     balance = columns.mean(axis=0)
@@ -252,7 +198,7 @@ def _with_zeros(signs: CodingMatrix, margins: FloatArray, sparsity: float) -> Co
     matrix = signs.copy()
     n_bits = signs.shape[1]
     opposite = (n_bits - signs.astype(np.int64) @ signs.T) // 2
-    taken = {_canonical(column) for column in signs.T}
+    taken = {column_key(column) for column in signs.T}
     n_zeros = int(sparsity * signs.size)
     for place in np.argsort(margins, axis=None, kind="stable").tolist():
         if not n_zeros:
@@ -262,16 +208,11 @@ def _with_zeros(signs: CodingMatrix, margins: FloatArray, sparsity: float) -> Co
         thinned = matrix[:, bit].copy()
         thinned[row] = 0
         has_both_sides = thinned.max() > 0 > thinned.min()
-        if has_both_sides and (opposite[row, against] > 1).all() and _canonical(thinned) not in taken:
-            taken.remove(_canonical(matrix[:, bit]))
-            taken.add(_canonical(thinned))
+        if has_both_sides and (opposite[row, against] > 1).all() and column_key(thinned) not in taken:
+            taken.remove(column_key(matrix[:, bit]))
+            taken.add(column_key(thinned))
             opposite[row, against] -= 1
             opposite[against, row] -= 1
             matrix[row, bit] = 0
             n_zeros -= 1
     return matrix
-
-
-def _canonical(column: CodingMatrix) -> bytes:
-    """The same bytes for a column and its complement."""
-    return min(column.tobytes(), (-column).tobytes())

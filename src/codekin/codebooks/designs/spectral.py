@@ -1,7 +1,4 @@
-"""Designs from the eigenvectors of the graph of class similarities: cuts of it, and real-valued targets.
-
-Experimental.
-"""
+"""Designs from the eigenvectors of the graph of class similarities: cuts of it, and real targets. Experimental."""
 
 from __future__ import annotations
 
@@ -103,8 +100,14 @@ def spectral(
         )
     matrix = columns[:, :n_bits]
     if not are_rows_distinct(matrix):
+        codewords = [row.tobytes() for row in matrix]
+        second = next(k for k, codeword in enumerate(codewords) if codewords.index(codeword) < k)
         if not repair:
-            raise ValueError(_equal_rows_sentence(matrix, columns.shape[1]))
+            more = f" more bits (there are {columns.shape[1]})," if n_bits < columns.shape[1] else ""
+            raise ValueError(
+                f"With {n_bits} bits the spectral codebook gives classes {codewords.index(codewords[second])} and "
+                f"{second} the same codeword. Use{more} another threshold or bandwidth, or repair=True."
+            )
         matrix = with_distinct_rows(matrix, margins[:, :n_bits])
     return Codebook(matrix, name="spectral", is_designed=True)
 
@@ -140,17 +143,6 @@ def _distinct_cuts(vectors: FloatArray, threshold: str) -> tuple[CodingMatrix, F
     return columns[:, kept], margins[:, kept]
 
 
-def _equal_rows_sentence(matrix: CodingMatrix, most_bits: int) -> str:
-    codewords = [row.tobytes() for row in matrix]
-    second = next(k for k, codeword in enumerate(codewords) if codeword in codewords[:k])
-    first = codewords.index(codewords[second])
-    more = f" more bits (there are {most_bits})," if matrix.shape[1] < most_bits else ""
-    return (
-        f"With {matrix.shape[1]} bits the spectral codebook gives classes {first} and {second} the same codeword. "
-        f"Use{more} another threshold or bandwidth, or repair=True."
-    )
-
-
 def random_projection(
     n_codewords: int, n_bits: int | None = None, *, rng: np.random.Generator | int | None = None
 ) -> Codebook:
@@ -159,27 +151,16 @@ def random_projection(
     The codeword of class ``k`` is the projection of its one-hot label, row ``k`` of a matrix of independent normal
     entries. One-hot labels are equally far apart, and their projections nearly so: with :math:`\ell` bits, squared
     distances divided by 4 have the mean :math:`\ell / 2`, the distance of random signs, and the standard deviation
-    :math:`\ell / 2 \cdot \sqrt{2 / \ell}` (Johnson and Lindenstrauss, 1984). What remains of the differences is what
-    an informed assignment uses.
+    :math:`\ell / 2 \cdot \sqrt{2 / \ell}` (Johnson and Lindenstrauss, 1984). What remains of the differences is what an
+    informed assignment, which is codekin's idea, uses.
 
     That random projections of the labels serve as targets of a regression is the paper's. We could read its abstract,
     not its equations: normal entries, of variance 1 so that bits are about as large as signs, and the default number of
-    bits are ours. To give the codewords to classes by their similarity is codekin's idea, not the paper's.
+    bits, ``10 log2 K``, rounded up, but fewer than codewords, are ours.
 
-    By default there are ``10 log2 K`` bits, rounded up, but fewer than codewords.
-
-    Returns
-    -------
-    Codebook
-        Of real numbers, which regressors learn.
-
-    References
-    ----------
     P. Rodríguez, M. A. Bautista, J. Gonzàlez and S. Escalera, "Beyond One-hot Encoding: Lower Dimensional Target
     Embedding", Image and Vision Computing 75, 2018.
 
-    Examples
-    --------
     >>> random_projection(10, 4, rng=0)
     <Codebook random_projection: 10 codewords x 4 real bits, minimum distance 0.0972062>
     """
@@ -197,42 +178,23 @@ def eigen_targets(
 ) -> Codebook:
     r"""Normalised eigenvectors of the graph of class similarities, after Rodríguez et al. (2018).
 
-    Classes are linked as for :func:`spectral`, whose columns are the signs of the same eigenvectors: bit ``j`` is the
-    ``j``-th smallest non-constant solution of :math:`(\operatorname{diag}(W 1) - W) v = \lambda \operatorname{diag}(W
-    1) v`, which differs least between similar classes. Then every codeword is scaled to the length :math:`\sqrt\ell`
-    of a row of :math:`\ell` signs. With all ``K - 1`` eigenvectors and classes that are all linked equally strongly to
-    the others, codewords are the corners of a simplex, and least squares decides as for one-hot labels.
+    Classes are linked as for :func:`spectral`, whose columns are the signs of the same eigenvectors. Then every
+    codeword is scaled to the length :math:`\sqrt\ell` of a row of :math:`\ell` signs. With all ``K - 1`` eigenvectors
+    and classes that are all linked equally strongly, codewords are the corners of a simplex, and least squares decides
+    as for one-hot labels.
 
-    That the targets of a regression are a normalised eigenrepresentation of the classes is the paper's. We could read
-    its abstract, not its equations: this graph, this Laplacian and the normalisation of rows are a reconstruction.
+    That the targets of a regression are a normalised eigenrepresentation of the classes is the paper's
+    (:func:`random_projection`). We could read its abstract, not its equations: this graph, this Laplacian and the
+    normalisation of rows are a reconstruction. There are fewer bits than codewords, by default ``10 log2 K``, rounded
+    up, or as many as there are eigenvectors.
 
-    There are fewer bits than codewords, by default ``10 log2 K``, rounded up, or as many as there are eigenvectors.
-
-    Returns
-    -------
-    Codebook
-        Of real numbers, which regressors learn.
-
-    References
-    ----------
-    P. Rodríguez, M. A. Bautista, J. Gonzàlez and S. Escalera, "Beyond One-hot Encoding: Lower Dimensional Target
-    Embedding", Image and Vision Computing 75, 2018.
-
-    Examples
-    --------
     Classes on a circle: two eigenvectors put them there again.
 
     >>> angles = np.arange(4) * np.pi / 2
     >>> places = np.column_stack([np.cos(angles), np.sin(angles)])
-    >>> distances = np.linalg.norm(places[:, None] - places, axis=2)
-    >>> targets = eigen_targets(4, 2, class_distances=distances)
-    >>> targets
-    <Codebook eigen_targets: 4 codewords x 2 real bits, minimum distance 1>
-    >>> targets.row_distances().round(9)
-    array([[0., 1., 2., 1.],
-           [1., 0., 1., 2.],
-           [2., 1., 0., 1.],
-           [1., 2., 1., 0.]])
+    >>> targets = eigen_targets(4, 2, class_distances=np.linalg.norm(places[:, None] - places, axis=2))
+    >>> targets.row_distances().round(9)[0]
+    array([0., 1., 2., 1.])
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="eigen_targets")
     check_parameter("eigen_targets", "bandwidth", bandwidth, bandwidth > 0, "greater than 0")

@@ -1,7 +1,4 @@
-"""Designs from trials of the learner: the best of all columns, and columns for the most confused classes.
-
-Experimental.
-"""
+"""Designs from trials of the learner: the best of all columns, and columns for confused classes. Experimental."""
 
 from __future__ import annotations
 
@@ -21,16 +18,14 @@ from codekin.codebooks.classic import (
     n_binary_columns,
     n_ternary_columns,
 )
+from codekin.codebooks.designs.columns import column_key
 from codekin.codebooks.random import dense_random
 
 MAX_CROSS_VALIDATED = 12
 """With 12 codewords 2,047 columns are learned; each further one doubles them."""
-
 N_STARTS = 10
 UNSEPARATED = 1e3
 """What a pair that no column separates costs; all others together cost less than 1."""
-
-
 MAX_ECOC_ONE = 30
 """Every column takes up to ``K**2`` trials."""
 
@@ -49,16 +44,10 @@ def cross_validated(
     .. math:: \sum_{u < v} \sqrt{\pi_u \pi_v} \prod_{c : M_{uc} \ne M_{vc}} 2 \sqrt{e_c (1 - e_c)},
 
     a bound on how often classes of frequency :math:`\pi` would be confused if bits erred independently. Columns are
-    exchanged as long as that lowers it, from several random codebooks.
+    exchanged as long as that lowers it, from several random codebooks. :func:`learnable` trains nothing; it is for
+    linear bits. Bai et al. maximise separability plus a term for accuracy, with the best features for each column.
+    Their abstract does not give the criterion, and we could not read the paper; this one has no weight to choose.
 
-    Notes
-    -----
-    Bai et al. (2016) maximise the separability of the codewords plus a term for the accuracy of the columns, with the
-    best features for each column. Their abstract does not give the criterion, and we could not read the paper; this one
-    has no weight to choose. Features are those of the learner. :func:`learnable` trains nothing; it is for linear bits.
-
-    References
-    ----------
     X. Bai et al., "Learning ECOC Code Matrix for Multiclass Classification with Application to Glaucoma Diagnosis",
     Journal of Medical Systems 40(4), 2016.
     """
@@ -123,7 +112,7 @@ def ecoc_one(
     column_trials: ColumnTrials,
     rng: np.random.Generator | int | None = None,
 ) -> Codebook:
-    r"""A short code, to which columns are added that separate the classes it confuses most.
+    r"""A short code, to which columns are added that separate the classes it confuses most. Decode it with weights.
 
     The start is the shortest random code. Then, on samples that the columns did not learn from, the pair of classes
     that is confused most often gets a column of its own: the pair on its two sides, and every other class on the side
@@ -131,19 +120,8 @@ def ecoc_one(
     as long as that helps. Columns count by :math:`\tfrac12 \log((1 - e) / e)`, where ``e`` is their error.
 
     There are as many bits as classes by default, and at most 30 classes. Every added column takes dozens of trials.
+    Pujol et al. extend any code, their own tree (:func:`decoc`) among others, until the error is low enough.
 
-    Returns
-    -------
-    Codebook
-        With zeros. Prefer ``weighted_decoding=True``.
-
-    Notes
-    -----
-    Pujol et al. (2008) extend any code, their own tree (:func:`decoc`) among others, until the error is low enough.
-    With few bits there is no room for a tree, hence the random start; the number of bits is given instead of the error.
-
-    References
-    ----------
     O. Pujol, S. Escalera and P. Radeva, "An Incremental Node Embedding Technique for Error Correcting Output Codes",
     Pattern Recognition 41(2), 2008.
     """
@@ -197,7 +175,7 @@ class Ensemble:
         """The best column with two classes on its two sides, by floating search; None if all are there already."""
         column: CodingMatrix = np.zeros(len(self.matrix), dtype=np.int8)
         column[first], column[second] = 1, -1
-        known = {_key(one) for one in self.matrix.T}
+        known = {column_key(one) for one in self.matrix.T}
         candidates, reached = [column], np.inf
         lowest, best = np.inf, None
         while candidates:
@@ -205,7 +183,7 @@ class Ensemble:
             added = _distances(self.trials, columns, self.trials.margins(columns))
             errors = self.errors(added)
             for place, error in enumerate(errors):
-                if error < lowest and _key(candidates[place]) not in known:
+                if error < lowest and column_key(candidates[place]) not in known:
                     lowest, best = float(error), (candidates[place], added[:, :, place])
             place = int(errors.argmin())
             if not errors[place] < reached:
@@ -223,11 +201,6 @@ def _neighbours(column: CodingMatrix, fixed: tuple[int, int]) -> Iterator[Coding
                 changed = column.copy()
                 changed[k] = sign
                 yield changed
-
-
-def _key(column: CodingMatrix) -> bytes:
-    """The same for a column and its complement."""
-    return np.asarray(column * column[np.flatnonzero(column)[0]], dtype=np.int8).tobytes()
 
 
 def _distances(trials: ColumnTrials, columns: CodingMatrix, margins: Margins) -> FloatArray:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.numeric_range import MAX_DOUBLE
+from codekin._system.arrays import MAX_DOUBLE
 
 JSON, TEXT = "application/json", "text/plain"
 MAX_SHOWN = 60

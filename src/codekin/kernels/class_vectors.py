@@ -1,27 +1,35 @@
-"""Inverted indexes of class vectors: their best classes, without looking at all that share a feature with the sample.
+"""Class vectors: their entries by feature, the classes with the largest scores, and how vectors are learned.
 
 An entry belongs to a list: one for the positive and one for the negative entries of each feature. A sample meets the
 lists of its features that have its own signs, so that all products are positive and a sum of some of them is a lower
 bound of the score. They are read in the order of the most that they can add, until all that are left cannot lift a
 class that has not been met to the k best (MaxScore: Turtle and Flood 1995). Only then are the classes that can be among
 the k best scored. To leave a list before its end, when its entries get small, is slower: it leaves too much open.
+
+A step of learning has two halves. Which entries of the compared classes are on the features of a sample does not depend
+on what is learned, and takes most of the time: that is found for some samples at a time, by several threads. The steps
+themselves are made one after the other.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from codekin.kernels.compiling import njit
-from codekin.kernels.reranking import distinct_features, longest_row
+from codekin.kernels.reranking import WALKED_MEANWHILE, distinct_features, longest_row, n_entries_on
+
+LEAST_GRADIENT = 1e-3
+"""Less probable candidates are skipped: they change next to nothing."""
 
 
 @njit(cache=True, nogil=True)
 def list_by_feature(indptr, features, feature_indptr, classes, places):
     """List the entries of compressed class vectors by feature, those of a feature by class.
 
-    ``indptr``, ``features``: int (n_classes + 1,), int (n_entries,). The class vectors, compressed.
-    ``feature_indptr``: int64 (n_features + 1,). Receives where the entries of each feature begin.
-    ``classes``, ``places``: int (n_entries,). Receive the class of each entry, and its place in the class vectors.
+    ``feature_indptr`` receives where each feature begins, ``classes`` and ``places`` the class and the place of each
+    entry.
     """
     feature_indptr[:] = 0
     for j in range(len(features)):
@@ -41,10 +49,6 @@ def turns_by_feature(indptr, classes, places, steps, listed_steps, turns):
     """Say for each entry, listed by feature, its step and to which of the four sums of its class it belongs.
 
     The entries of a class belong to the sums in turn, those after the last full round to the first one.
-
-    ``indptr``, ``steps``: int (n_classes + 1,), int8 (n_entries,). The class vectors, compressed.
-    ``classes``, ``places``: int (n_entries,). From :func:`list_by_feature`.
-    ``listed_steps``, ``turns``: int8 (n_entries,). Receive the step and the sum of each listed entry.
     """
     for m in range(len(places)):
         start, stop = indptr[classes[m]], indptr[classes[m] + 1]
@@ -57,10 +61,8 @@ def turns_by_feature(indptr, classes, places, steps, listed_steps, turns):
 def count_entries(indptr, indices, order, ends, room):
     """Count the features of the samples of each class, added up over the classes.
 
-    ``indptr``, ``indices``: the samples as compressed sparse rows.
-    ``order``: int (n_samples,). The samples, class by class.
-    ``ends``: int (n_classes + 1,). Where the samples of each class begin in ``order``, and where the last one's end.
-    ``room``: int (n_features,), overwritten
+    ``order`` has the samples class by class, those of class ``c`` from ``ends[c]`` to ``ends[c + 1]``. ``room``,
+    (n_features,), is overwritten.
     """
     room[:] = -1
     n = 0
@@ -81,13 +83,9 @@ WORTHWHILE = 8
 
 @njit(cache=True, nogil=True)
 def index_room(n_lists, n_classes):
-    """Make room for searching one sample after the other, in one call or in many.
+    """Make room for searching one sample after the other: spread, sums, met_for, met, others, clock.
 
-    Returns ``spread`` float (n_lists,): zero, except while a sample is searched for.
-    ``sums`` float (n_classes,), ``met_for`` int (n_classes,): the products of a class so far, and the sample that they
-        belong to.
-    ``met`` int32 (n_classes,), ``others`` float (n_classes,): the classes that were met, and room for their sums.
-    ``clock`` int (1,): how many samples have been searched for.
+    A sample is spread over the lists; a class that was met has the sum of its products and the number of that sample.
     """
     return (
         np.zeros(n_lists),
@@ -103,11 +101,9 @@ def index_room(n_lists, n_classes):
 def best_of_index(rows, by_class, by_list, best):
     """List the classes with the largest scores for each sample, the largest first; the smaller class among equals.
 
-    ``rows``: tuple (indptr, indices, values). The samples, compressed; features may come twice.
-    ``by_class``: tuple (indptr, lists, values). The entries of each class; list ``2 f`` has the positive ones on
-        feature ``f`` and list ``2 f + 1`` the negative ones. ``values`` are sizes.
-    ``by_list``: tuple (indptr, classes, values). The same entries by list, the largest first.
-    ``best``: int (n_samples, k). Receives the classes, -1 if fewer have a score above zero.
+    ``by_class`` and ``by_list`` are the entries of each class, and of each list, the largest first: list ``2 f`` has
+    the positive ones on feature ``f``, list ``2 f + 1`` the negative ones; values are sizes. Features of a row may come
+    twice. ``best``, (n_samples, k), receives the classes, -1 if fewer have a score above zero.
     """
     room = index_room(len(by_list[0]) - 1, len(by_class[0]) - 1)
     best_of_index_in(room, rows, by_class, by_list, best)
@@ -183,8 +179,7 @@ def _met_lists(start, stop, features, x, list_indptr, spread, own):
 def _order_by_most(n_own, list_indptr, values, spread, own, most, k):
     """Sort the lists by the most that they can add; return a score that k classes of one of them have at least.
 
-    ``own``: changed in place.
-    ``most``: receives what all lists from each place on can add together; zero behind the last one.
+    ``most`` receives what all lists from each place on can add together; zero behind the last one.
     """
     threshold = 0.0
     for p in range(n_own):
@@ -244,3 +239,112 @@ def _keep_largest(classes, scores, n, c, score):
         place -= 1
     classes[place], scores[place] = c, score
     return n
+
+
+@njit(cache=True, nogil=True)
+def find_entries(samples, rows, class_index, candidates, vectors, by_feature, room, compared, ends, places, factors):
+    """Find the entries of each sample's class and of its candidates that are on features of the sample.
+
+    ``samples`` are row numbers; ``candidates``, (n_samples, n_candidates), the classes to tell their classes from, -1
+    where there are fewer. ``by_feature`` lists the class and the place of the same entries feature by feature; empty to
+    walk over the entries of every candidate. ``room`` is zeros for all features and -1 for all classes, and so again
+    afterwards. ``compared`` receives the classes, the sample's own first, -1 behind them; ``ends`` where the entries of
+    each begin in ``places`` and ``factors``, which receive the places in the class vectors and the sample's values on
+    their features.
+    """
+    row_indptr, row_indices, row_values = rows
+    indptr, features = vectors
+    feature_indptr, class_of_entry, place_of_entry = by_feature
+    spread, number = room
+    has_lists = len(feature_indptr) > 0
+    longest = 0
+    for s in range(len(samples)):
+        longest = max(longest, row_indptr[samples[s] + 1] - row_indptr[samples[s]])
+    own, n_found = np.empty(longest, row_indices.dtype), np.empty(compared.shape[1], np.int64)
+    first = 0
+    for s in range(len(samples)):
+        i = samples[s]
+        for q in range(row_indptr[i], row_indptr[i + 1]):
+            spread[row_indices[q]] += row_values[q]
+        compared[s, 0], number[class_index[i]] = class_index[i], 0
+        n = 1
+        for p in range(candidates.shape[1]):
+            c = candidates[i, p]
+            if c >= 0 and number[c] < 0:
+                compared[s, n], number[c] = c, n
+                n += 1
+        compared[s, n:] = -1
+        n_own = distinct_features(row_indices, row_indptr[i], row_indptr[i + 1], own)
+        n_walked = 0
+        for p in range(n):
+            n_walked += indptr[compared[s, p] + 1] - indptr[compared[s, p]]
+            n_found[p] = 0
+        if has_lists and n_walked > WALKED_MEANWHILE * n_entries_on(own, n_own, feature_indptr):
+            for q in range(n_own):
+                x = spread[own[q]]
+                if x == 0:
+                    continue
+                for m in range(feature_indptr[own[q]], feature_indptr[own[q] + 1]):
+                    p = number[class_of_entry[m]]
+                    if p >= 0:
+                        place = first + p * n_own + n_found[p]
+                        places[place], factors[place] = place_of_entry[m], x
+                        n_found[p] += 1
+            # The entries of the classes follow each other without gaps.
+            last = first
+            for p in range(n):
+                ends[s, p] = last
+                begin = first + p * n_own
+                for m in range(n_found[p]):
+                    places[last + m], factors[last + m] = places[begin + m], factors[begin + m]
+                last += n_found[p]
+        else:
+            last = first
+            for p in range(n):
+                ends[s, p] = last
+                for j in range(indptr[compared[s, p]], indptr[compared[s, p] + 1]):
+                    x = spread[features[j]]
+                    if x != 0:
+                        places[last], factors[last] = j, x
+                        last += 1
+        ends[s, n:] = last
+        first = last
+        for p in range(n):
+            number[compared[s, p]] = -1
+        for q in range(row_indptr[i], row_indptr[i + 1]):
+            spread[row_indices[q]] = 0
+
+
+@njit(cache=True, nogil=True)
+def learn_vectors(samples, sample_weight, compared, ends, places, factors, rate, values, curvature):
+    """Make one step of softmax regression over each sample's class and its candidates, from :func:`find_entries`.
+
+    With ``p`` the softmax of the dot products, the entry of class ``c`` on a feature of value ``x`` moves by ``-rate *
+    (p_c - [c is the sample's class]) x / G`` after ``G += p_c (1 - p_c) x**2``: Newton's step with the curvature seen
+    so far, entry by entry. ``values`` and ``curvature``, of all entries, are changed in place.
+    """
+    scores = np.empty(compared.shape[1])
+    for s in range(len(samples)):
+        weight = sample_weight[samples[s]]
+        largest, n = -np.inf, 0
+        while n < compared.shape[1] and compared[s, n] >= 0:
+            score = 0.0
+            for m in range(ends[s, n], ends[s, n + 1]):
+                score += factors[m] * values[places[m]]
+            scores[n] = score
+            largest = max(largest, score)
+            n += 1
+        total = 0.0
+        for p in range(n):
+            scores[p] = math.exp(scores[p] - largest)
+            total += scores[p]
+        for p in range(n):
+            share = scores[p] / total
+            gradient = weight * (share - (p == 0))
+            if abs(gradient) < LEAST_GRADIENT:
+                continue
+            bend = weight * share * (1 - share)
+            for m in range(ends[s, p], ends[s, p + 1]):
+                j, x = places[m], factors[m]
+                curvature[j] += bend * x * x
+                values[j] -= rate * gradient * x / curvature[j]
