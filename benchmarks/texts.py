@@ -229,7 +229,7 @@ class FastText(Contender):
         self.settings = {"epoch": 25, "lr": 1.0, "wordNgrams": 2, "thread": 1, "verbose": 0}
         if characters:
             self.settings |= {"minn": 3, "maxn": 3}
-        if data.n_classes > 1000 and not autotune:
+        if data.n_classes > 2000 and not autotune:
             self.settings["loss"] = "hs"  # its tutorial's advice for many classes; softmax takes hours
         self.model_path = folder / "model.bin"
         for split in ("train", "validation"):

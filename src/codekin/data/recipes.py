@@ -212,3 +212,19 @@ def counted_terms(texts: Iterable[str], blocks: NDArray[np.int64], version: int)
         )
         n_texts += len(group)
     return facts[:n_terms]
+
+
+def blocks_array(blocks: Sequence[Block]) -> NDArray[np.int64]:
+    """The blocks as kernels take them."""
+    return np.array([(NUMBER_OF_KIND[block.kind], *block.ngrams) for block in blocks], dtype=np.int64)
+
+
+def found_terms(texts: Sequence[str], blocks: Sequence[Block], facts: NDArray[np.int32]) -> list[str]:
+    """The terms that :func:`counted_terms` found; each text is lowered once."""
+    lowered: dict[int, str] = {}
+    found = []
+    for _, _, number, start, stop, block in facts.tolist():
+        if number not in lowered:
+            lowered = {number: texts[number].lower()}
+        found.append(blocks[block].term(lowered[number], start, stop, VERSION))
+    return found

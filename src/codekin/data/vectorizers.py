@@ -7,7 +7,7 @@ does the work; this module gives it code points and keeps the vocabulary.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, chain, repeat
@@ -23,16 +23,17 @@ from codekin.data.recipes import (
     AUTO,
     FLAGS,
     MARKS,
-    NUMBER_OF_KIND,
     PATTERNS,
     RECIPES,
     VERSION,
     Block,
     NoFeaturesError,
+    blocks_array,
     checked_ngrams,
     choices_of_old,
     code_points,
     counted_terms,
+    found_terms,
     groups,
     is_count,
     is_number,
@@ -122,13 +123,13 @@ default="words"
         if self.hashing:
             return FittedVectorizer(self.features, self.blocks, n_columns=int(self.n_features))
         texts, blocks = list(texts), self.blocks
-        facts = counted_terms(reported(texts, "learning the vocabulary", unit="texts"), _as_array(blocks), VERSION)
+        facts = counted_terms(reported(texts, "learning the vocabulary", unit="texts"), blocks_array(blocks), VERSION)
         facts = facts[facts[:, 0] >= np.array([block.min_df for block in blocks])[facts[:, 5]]]
         if not len(facts):
             nothing = "there are no words in them"
             reason = nothing if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"
             raise NoFeaturesError(f"No features can be made from these {len(texts):,} texts: {reason}.")
-        numbers, terms = facts[:, 5].tolist(), _terms(texts, blocks, facts)
+        numbers, terms = facts[:, 5].tolist(), found_terms(texts, blocks, facts)
         order = sorted(range(len(terms)), key=lambda i: (numbers[i], terms[i]))
         if self.max_features is not None:
             kept = sorted(order, key=lambda i: -facts[i, 0])[: self.max_features]
@@ -186,7 +187,7 @@ class FittedVectorizer:
 
     def __post_init__(self) -> None:
         """Build the table of the vocabulary, once; it is never stored."""
-        blocks = _as_array(self.blocks)
+        blocks = blocks_array(self.blocks)
         points, ends = code_points(self.terms)
         table = vocabulary_table(points, ends, np.array([*accumulate(self.n_terms)], np.int64), blocks)
         object.__setattr__(self, "_kernel_arguments", (FLAGS, self.version, blocks, self.n_columns, *table))
@@ -395,18 +396,3 @@ def vectorized(dataset: Dataset, vectorizer: TextVectorizer | None = None) -> tu
     fitted = (vectorizer or TextVectorizer()).fit(dataset.train.texts or ())
     made: Any = {name: replace(each, X=fitted.transform(each.texts or ())) for name, each in dataset.splits.items()}
     return replace(dataset, **made, feature_names=fitted.vocabulary or None), fitted
-
-
-def _as_array(blocks: Sequence[Block]) -> NDArray[np.int64]:
-    return np.array([(NUMBER_OF_KIND[block.kind], *block.ngrams) for block in blocks], dtype=np.int64)
-
-
-def _terms(texts: Sequence[str], blocks: Sequence[Block], facts: NDArray[np.int32]) -> list[str]:
-    """The terms that were found there; each text is lowered once."""
-    lowered: dict[int, str] = {}
-    found = []
-    for _, _, number, start, stop, block in facts.tolist():
-        if number not in lowered:
-            lowered = {number: texts[number].lower()}
-        found.append(blocks[block].term(lowered[number], start, stop, VERSION))
-    return found

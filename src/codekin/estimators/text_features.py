@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from codekin.code import IntArray
-from codekin.code.types import EncodedLabels
 from codekin.data.recipes import AUTO, FIND_WORDS, VERSION
 from codekin.data.row_features import Features
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.extreme import ExtremeClassifier
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.progress import report, subscribe
-from codekin.samples import Samples
+from codekin.samples import EncodedLabels, Samples
 
 TRIED = ("words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams")
 """The recipes in the order of the time that a prediction takes."""
@@ -82,7 +81,7 @@ def chosen_features(
     found: dict[str, float] = {}
     for name in tried:
         report(f"trying features: {name}")
-        with subscribe(lambda heard: None):  # the stages of a small fit are over in a moment
+        with subscribe(lambda _: None):  # the stages of a small fit are over in a moment
             found[name] = accuracy(name)
     best = next(name for name in tried if found[name] >= max(found.values()) - WORTH)
     return replace(vectorizer, features=best), found

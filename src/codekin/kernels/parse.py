@@ -8,6 +8,7 @@ returns its code and position; the caller makes the message.
 import numpy as np
 
 from codekin.kernels.compiling import njit
+from codekin.kernels.murmur import murmur
 
 NO_ERROR = 0
 LABEL_MISSING = 1
@@ -245,38 +246,7 @@ def hash_name(text, start, stop, seed):
         number = (number * 10 + (int(text[i]) - ZERO)) & 0xFFFFFFFF
     if is_number:
         return (number + seed) & 0xFFFFFFFF
-    state = seed
-    n_bytes = stop - start
-    for block in range(n_bytes // 4):
-        i = start + 4 * block
-        word = int(text[i]) | int(text[i + 1]) << 8 | int(text[i + 2]) << 16 | int(text[i + 3]) << 24
-        state ^= _murmur_scramble(word)
-        state = (state << 13 | state >> 19) & 0xFFFFFFFF
-        state = (state * 5 + 0xE6546B64) & 0xFFFFFFFF
-    rest = 0
-    for i in range(stop - 1, stop - 1 - n_bytes % 4, -1):
-        rest = rest << 8 | int(text[i])
-    if n_bytes % 4:
-        state ^= _murmur_scramble(rest)
-    state ^= n_bytes
-    state ^= state >> 16
-    state = _times(state, 0x85EBCA6B)
-    state ^= state >> 13
-    state = _times(state, 0xC2B2AE35)
-    return state ^ state >> 16
-
-
-@njit(cache=True, nogil=True)
-def _murmur_scramble(word):
-    word = _times(word, 0xCC9E2D51)
-    word = (word << 15 | word >> 17) & 0xFFFFFFFF
-    return _times(word, 0x1B873593)
-
-
-@njit(cache=True, nogil=True)
-def _times(a, b):
-    """The product of two 32-bit numbers modulo 2**32, without leaving the signed 64-bit integers."""
-    return (a * (b & 0xFFFF) + ((a * (b >> 16) & 0xFFFF) << 16)) & 0xFFFFFFFF
+    return murmur(text, start, stop, seed)
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,7 @@ from math import log, sqrt
 import numpy as np
 
 from codekin.kernels.compiling import njit
+from codekin.kernels.murmur import hashed_column, put
 
 WORDS, CHARACTERS, PREFIXES = 0, 1, 2
 IS_KNOWN, IS_WORD, IS_DIGIT, IS_SPACE = 1, 2, 4, 8
@@ -36,58 +37,6 @@ def mixed(state, value):
     """The next state of a hash."""
     state = (state ^ value) * _FACTOR
     return state ^ (state >> _29)
-
-
-@njit(cache=True, nogil=True)
-def murmur(text, n_bytes):
-    """MurmurHash3 of the first bytes of a text, 32 bits, with seed 0 (A. Appleby, in the public domain)."""
-    low = 0xFFFFFFFF
-    state = 0
-    for first in range(0, n_bytes, 4):
-        word = 0
-        for i in range(min(first + 4, n_bytes) - 1, first - 1, -1):
-            word = (word << 8) | int(text[i])
-        word = (word * 0xCC9E2D51) & low
-        word = ((word << 15) | (word >> 17)) & low
-        state ^= (word * 0x1B873593) & low
-        if first + 4 <= n_bytes:
-            state = ((state << 13) | (state >> 19)) & low
-            state = (state * 5 + 0xE6546B64) & low
-    state ^= n_bytes
-    state = ((state ^ (state >> 16)) * 0x85EBCA6B) & low
-    state = ((state ^ (state >> 13)) * 0xC2B2AE35) & low
-    return state ^ (state >> 16)
-
-
-@njit(cache=True, nogil=True)
-def hashed_column(text, n_bytes, n_columns):
-    """The column that scikit-learn's FeatureHasher gives to a term of these bytes."""
-    number = murmur(text, n_bytes)
-    number -= (number >> 31) << 32
-    if number == -(2**31):
-        return (2**31 - 1 - (n_columns - 1)) % n_columns
-    return abs(number) % n_columns
-
-
-@njit(cache=True, nogil=True)
-def put(text, n_bytes, point):
-    """Write the UTF-8 bytes of a code point after those that there are. Returns how many there are now."""
-    if point < 0x80:
-        text[n_bytes] = point
-        return n_bytes + 1
-    if point < 0x800:
-        text[n_bytes] = 0xC0 | (point >> 6)
-    else:
-        if point < 0x10000:
-            text[n_bytes] = 0xE0 | (point >> 12)
-        else:
-            text[n_bytes] = 0xF0 | (point >> 18)
-            n_bytes += 1
-            text[n_bytes] = 0x80 | ((point >> 12) & 0x3F)
-        n_bytes += 1
-        text[n_bytes] = 0x80 | ((point >> 6) & 0x3F)
-    text[n_bytes + 1] = 0x80 | (point & 0x3F)
-    return n_bytes + 2
 
 
 @njit(cache=True, nogil=True)
