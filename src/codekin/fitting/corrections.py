@@ -20,7 +20,7 @@ from codekin.code import FloatArray, IntArray
 from codekin.fitting.trial import best_weight
 from codekin.measures import confidence_error
 from codekin.model import Candidates, FittedCode, Model
-from codekin.model.codes import code_log_proba
+from codekin.model.model import code_log_proba
 from codekin.model.reranking import Reranking
 from codekin.progress import report
 from codekin.samples import Samples

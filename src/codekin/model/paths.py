@@ -28,6 +28,7 @@ NO_ROW = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
 class RankedPaths(RankedCodes):
     """Codes on one trellis that has a class for every path."""
 
+    kind = "trellis"
     has_one_graph = True
 
     @property

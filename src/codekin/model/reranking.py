@@ -9,7 +9,7 @@ sum over the codes, plus the dot product with its class vector if there are any.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
-from codekin._system.parallel import available_threads
 from codekin.code import Code, FloatArray, IntArray
 from codekin.decoding.decoder import SingleBest
 from codekin.decoding.minimum_loss import set_apart
@@ -28,8 +27,6 @@ CANDIDATE_SOURCES = ("code", "index", "both")
 """What lists candidates: the best paths of the codes, an index of the class vectors, or both."""
 CandidateSource = Literal["code", "index", "both"]
 CANDIDATES_PER_BLOCK = 512
-BLOCKS_AT_ONCE = 4
-"""How many blocks of samples are ranked before the next margins are computed, or two for each thread."""
 NUMBERS_OF_INDEX = (20, 50)
 """The numbers of candidates of an index that a fit tries."""
 
@@ -151,8 +148,30 @@ class RankedCodes(ABC):
     codes: tuple[Code, ...]
     decoders: tuple[Any, ...]
     n_threads: int | None = None
+    kind: ClassVar[str]
+    """That of the codebooks."""
     has_one_graph: ClassVar[bool] = False
     """Whether all codes must have the same graph."""
+
+    def __post_init__(self) -> None:
+        """Check that the codes can be ranked together."""
+        first = self.codes[0]
+        for code in self.codes:
+            codebook = code.codebook
+            if codebook.kind != self.kind or not code.is_full:
+                raise ValueError(
+                    "The codes of a ranked model must be paths of a trellis or leaves of a tree, with a class for each."
+                    f" Got the codebook {codebook.name!r} of {codebook.n_codewords} codewords."
+                )
+            if self.has_one_graph and codebook.graph != first.codebook.graph:
+                raise ValueError(
+                    "The codes of a ranked model must have the same trellis. "
+                    f"Got {codebook.graph} and {first.codebook.graph}."
+                )
+            if code.n_classes != first.n_classes:
+                raise ValueError(
+                    f"The codes of a ranked model must have {first.n_classes} classes. Got {code.n_classes}."
+                )
 
     @abstractmethod
     def single(self, bits: Sequence[Any], ranking: Reranking, otherwise: SingleBest) -> SingleBest:
@@ -217,22 +236,6 @@ class RankedCodes(ABC):
     @abstractmethod
     def _ranked(self, X: Any, margins: Any, n_out: int, n_listed: int, ranking: Reranking) -> Candidates:
         """The best ``n_out`` of the candidates; each code lists ``n_listed`` of them."""
-
-
-def listed_in_blocks(listed: Callable[[Any], Candidates], X: Any, n_threads: int | None) -> Candidates:
-    """The candidates of all samples, listed for some at a time: their margins on all bits take far more memory."""
-    n_samples = X.shape[0]
-    at_once = CANDIDATES_PER_BLOCK * max(BLOCKS_AT_ONCE, 2 * (n_threads or available_threads()))
-    if n_samples <= at_once:
-        return listed(X)
-    every: list[NDArray[Any]] = []
-    for start in range(0, n_samples, at_once):
-        found = listed(X[start : start + at_once])
-        arrays = (found.classes, found.losses, found.scores, found.is_certified)
-        every = every or [np.empty((n_samples, *array.shape[1:]), dtype=array.dtype) for array in arrays]
-        for whole, array in zip(every, arrays, strict=True):
-            whole[start : start + len(array)] = array
-    return Candidates(*every)
 
 
 def with_candidates(
