@@ -202,9 +202,9 @@ class CodedClassifier(Predictions, ABC):
 
     def _take_parts(self, fit: FitResult) -> None:
         """Set the attributes of the code and its parts."""
-        self.plan_, self._report_facts, orders = fit.plan.as_dict(), fit.facts, fit.chosen.orders
-        self.codebook_, self.assignment_ = fit.chosen.codebook, orders.first
-        self.assignment_result_, self.class_distances_ = orders.result, fit.chosen.class_distances
+        self.plan_, self._report_facts, orders = fit.plan.as_dict(), fit.facts, fit.orders
+        self.codebook_, self.assignment_ = orders.codebook, orders.first
+        self.assignment_result_, self.class_distances_ = orders.result, fit.class_distances
         self.loss_, self._rng = fit.loss, fit.rng
         self._set_model(fit.model)
 

@@ -313,10 +313,10 @@ class Search:
         if self.limits.allow(self._bytes_of(fit)):
             return fit
         # Predictions do without the class tree, which can be larger than everything else.
-        return replace(fit, chosen=replace(fit.chosen, class_distances=None))
+        return replace(fit, class_distances=None)
 
     def _bytes_of(self, fit: FitResult) -> int:
-        distances = fit.chosen.class_distances
+        distances = fit.class_distances
         tree = None if distances is None else distances.tree
         parts = replace(self.parts, learner=fit.plan.learner, class_tree=tree, plan=fit.plan.as_dict())
         return self.reserved_bytes + bytes_on_disk(fit.model, fit.loss, parts, 2 * MAX_TRIALS)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,13 +14,13 @@ from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.utils import get_tags
 
-from codekin._system.messages import suggestion
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
-from codekin.classes.distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA, learned_confusion_distances
+from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA, learned_confusion_distances
 from codekin.classes.learnability import ClassMoments, class_moments
 from codekin.classes.samples import ColumnTrials
 from codekin.code import FloatArray, IntArray
 from codekin.code.codebook import symbol_parameters
+from codekin.fitting.setting import are_distances, check_distances_choice, shown
 from codekin.learners.estimators import declared_limit, seeded
 from codekin.progress import report
 from codekin.samples import Samples
@@ -305,58 +304,3 @@ def learner_confusion(learner: Any, X: Any, classes: Classes, n_symbols: int) ->
 def is_search(learner: Any) -> bool:
     """Whether the learner tries settings of an estimator, as a grid search does."""
     return hasattr(learner, "estimator") and hasattr(learner, "cv")
-
-
-def check_distances_choice(choice: Any) -> None:
-    """Raise if the ``class_distances`` parameter of an estimator is not valid."""
-    names = list(CLASS_DISTANCES_FROM_DATA)
-    if are_distances(choice) or (isinstance(choice, str) and choice in names):
-        return
-    if callable(choice):
-        missing = missing_arguments(choice, [0, 0], {})
-        if missing:
-            name = shown(choice)
-            raise ValueError(
-                f"A function given as 'class_distances' takes X and the class indices. Got {name}: {missing}."
-            )
-        return
-    hint = suggestion(choice, names)
-    if isinstance(choice, dict):
-        hint = " Give a matrix whose rows and columns follow the sorted labels."
-    elif isinstance(choice, str) and choice in CLASS_DISTANCES:
-        hint = f" Make it first: class_distances={choice}(...)."
-    raise ValueError(
-        f"The 'class_distances' parameter must be one of {names}, a matrix, a class tree, a callable or a "
-        f"ClassDistances object. Got {shown(choice)} instead.{hint}"
-    )
-
-
-def are_distances(choice: Any) -> bool:
-    """Whether these are distances, and not a name or a function."""
-    # A class has the attributes of its instances, and a protocol checks only these.
-    return not isinstance(choice, type) and (isinstance(choice, ClassDistances | ClassTree) or is_array_like(choice))
-
-
-def is_array_like(choice: Any) -> bool:
-    """Whether NumPy can convert it to an array; not for None and dicts, which become a single object."""
-    return isinstance(choice, list | tuple) or hasattr(choice, "__array__")
-
-
-def missing_arguments(function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> str:
-    """Why a function cannot be called with these arguments; empty if it can, or if its signature is unknown."""
-    try:
-        inspect.signature(function).bind(*given, **named)
-    except TypeError as error:
-        return str(error)
-    except ValueError:
-        return ""
-    return ""
-
-
-def shown(choice: Any) -> str:
-    """A wrong value as shown in an error."""
-    if choice is None or isinstance(choice, str | int | float):
-        return repr(choice)
-    if callable(choice):
-        return str(getattr(choice, "__name__", type(choice).__name__))
-    return f"an object of type {type(choice).__name__}"

@@ -57,13 +57,13 @@ class LearnedCode(NamedTuple):
 
 @dataclass
 class SharedWork:
-    """What the trials of a search within a budget share: chosen codes of every width, learned ones of the last width.
+    """What the trials of a search within a budget share: chosen orders of every width, learned ones of the last width.
 
     The ``checkpoints`` of a width are removed when the next width starts.
     """
 
     checkpoints: Checkpoints | None = None
-    chosen: dict[int | None, Any] = field(default_factory=dict)
+    orders: dict[int | None, Any] = field(default_factory=dict)
     _codes: dict[int, LearnedCode] = field(default_factory=dict)
     _width: int | None = None
 

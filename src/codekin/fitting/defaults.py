@@ -17,8 +17,7 @@ from codekin.code.codebook import kind_of_matrix
 from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
-from codekin.fitting.choices import is_one_order
-from codekin.fitting.setting import Table, is_auto
+from codekin.fitting.setting import Table, is_auto, is_one_order
 from codekin.learners import AROW, LEARNERS, Learner, Softmax, learner_of
 from codekin.learners.estimators import learns_linearly
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
 from codekin.classes import ClassDistances
-from codekin.code import Assignment, Code, Codebook
+from codekin.code import Code
 from codekin.decoding import Loss
 from codekin.decoding.decoder_fit import DecoderFit
-from codekin.fitting.classes import Classes, classes_as_learned
 from codekin.fitting.codes import CodesToLearn, SharedWork
 from codekin.fitting.corrections import Temperature, corrected_for_sizes, fit_temperature
-from codekin.fitting.footprint import bytes_of_tree, check_memory_needs, check_weights
+from codekin.fitting.footprint import bytes_of_tree, check_memory_needs
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import Alternatives, Plan
 from codekin.fitting.reranking import RankedFit, fit_ranked
@@ -27,21 +25,13 @@ from codekin.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenCode:
-    """What is chosen before any bit is learned: the codebook, the orders of the classes and their distances."""
-
-    codebook: Codebook
-    orders: Orders
-    class_distances: ClassDistances | None
-
-
-@dataclass(frozen=True, eq=False)
 class FitResult:
     """A fitted model, and how it came about; ``trials`` are those of a search within ``budget``."""
 
     model: Model
     plan: Plan
-    chosen: ChosenCode
+    orders: Orders
+    class_distances: ClassDistances | None
     loss: Loss
     rng: np.random.Generator
     temperature: Temperature = field(default_factory=Temperature)
@@ -75,7 +65,7 @@ def fit_model(
     *,
     held_out: Samples | None = None,
     alternatives: Alternatives = Alternatives(),  # noqa: B008  (immutable)
-    chosen: ChosenCode | None = None,
+    orders: Orders | None = None,
     callbacks: Callbacks = Callbacks(),  # noqa: B008  (immutable)
     shared: SharedWork | None = None,
     with_temperature: bool = True,
@@ -84,23 +74,24 @@ def fit_model(
 
     - ``held_out``: validation samples, which choose the pass, the re-ranking and the temperature.
     - ``alternatives``: what the samples may change in the plan; the result has the plan as it was carried out.
-    - ``chosen``: the result of :func:`choose_code`.
+    - ``orders``: of the classes, if they are chosen already.
     - ``callbacks``: where to report passes and save checkpoints.
     - ``shared``: what other plans with the same samples and seed have learned.
     - ``with_temperature``: whether to fit a temperature, which a trial does not need.
     """
     check_memory_needs(plan, samples, held_out, alternatives.assignments)
-    if chosen is None:
-        known: dict[int | None, ChosenCode] = {} if shared is None else shared.chosen
+    if orders is None:
+        known: dict[int | None, Orders] = {} if shared is None else shared.orders
         if plan.codebook.width not in known:
-            known[plan.codebook.width] = choose_code(plan, samples, held_out, alternatives=alternatives)
-        chosen = known[plan.codebook.width]
+            known[plan.codebook.width] = choose_orders(plan, samples, held_out, tried=alternatives.assignments)
+        orders = known[plan.codebook.width]
+    class_distances = orders.class_distances
     if plan.max_bytes is not None:
-        of_tree = bytes_of_tree(chosen.class_distances) / plan.n_codes
+        of_tree = bytes_of_tree(class_distances) / plan.n_codes
         if of_tree <= plan.max_bytes / 2:  # a search within a budget leaves a larger one out
             plan = replace(plan, max_bytes=plan.max_bytes - of_tree)
     rng = plan.generators.bits
-    codes = [Code(chosen.codebook, order) for order in chosen.orders.of(plan.n_codes)]
+    codes = [Code(plan.codebook, order) for order in orders.of(plan.n_codes)]
     to_learn = CodesToLearn.of(
         plan, codes, rng, callbacks, shared=shared, learned_decoding=alternatives.learned_decoding
     )
@@ -112,47 +103,14 @@ def fit_model(
     decoding: Any = "learned" if fit.first.member.decoder.is_learned else "loss"
     return FitResult(
         replace(fit.model, prior=ClassPrior.of(samples, plan.n_classes), temperature=fit.temperature.value),
-        replace(plan, assignment=chosen.orders.policy, decoding=decoding),
-        chosen,
+        replace(plan, assignment=orders.policy, decoding=decoding),
+        orders,
+        class_distances,
         fit.first.loss,
         rng,
         fit.temperature,
         decoder_fit=fit.first.decoder_fit,
     )
-
-
-def choose_code(
-    plan: Plan,
-    samples: Samples,
-    held_out: Samples | None = None,
-    *,
-    alternatives: Alternatives = Alternatives(),  # noqa: B008  (immutable)
-    classes: Classes | None = None,
-) -> ChosenCode:
-    """The assignment of a plan; of several policies, a trial chooses one.
-
-    - ``classes``: of the samples, if something is known of them already.
-    """
-    rngs, codebook = plan.generators, plan.codebook
-    if classes is None:
-        classes = classes_as_learned(plan.learner, samples, plan.n_classes, plan.class_distances, rng=rngs.distances)
-    check_weights(plan, samples.X)
-    options: Any = {"samples": samples, "held_out": held_out, "tried": alternatives.assignments}
-    orders = choose_orders(plan, classes, rngs.assignment, **options)
-    _warn_of_constant_bits(codebook, orders.first)
-    return ChosenCode(codebook, orders, classes.known_distances)
-
-
-def _warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
-    """Warn of bits that have the same sign for all classes they use: they tell no classes apart."""
-    is_constant = codebook.constant_bits(assignment)
-    if is_constant.any():
-        warnings.warn(
-            f"{int(is_constant.sum())} of the {codebook.n_bits} bits of this {codebook.name} codebook tell no classes "
-            f"apart, the first of them bit {int(is_constant.argmax())}: all their classes are on one side.",
-            UserWarning,
-            stacklevel=2,
-        )
 
 
 def _fit_single(
@@ -166,12 +124,12 @@ def _fit_single(
     return RankedFit(model, temperature, first)
 
 
-def begin_fit(plan: Plan, chosen: ChosenCode) -> FitResult:
+def begin_fit(plan: Plan, orders: Orders) -> FitResult:
     """A model of a code chosen from a first batch of samples, without bits, which :func:`learn_batch` learns."""
-    code, empty = Code(chosen.codebook, chosen.orders.first), cast("Any", None)
+    code, empty = Code(plan.codebook, orders.first), cast("Any", None)
     first = FittedCode.of(code, empty, plan.loss, is_weighted=plan.weighted_decoding)
-    plan = replace(plan, assignment=chosen.orders.policy)
-    return FitResult(Model((first,)), plan, chosen, first.decoder.loss, plan.generators.bits)
+    plan = replace(plan, assignment=orders.policy)
+    return FitResult(Model((first,)), plan, orders, orders.class_distances, first.decoder.loss, plan.generators.bits)
 
 
 def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Generator) -> Model:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codekin._system.arrays import Arrays, as_narrow
-from codekin._system.memory import in_units, require_memory
+from codekin._system.memory import in_units
 from codekin._system.rows import BYTES_PER_VALUE, StoredRows, is_sparse
 from codekin.classes import ClassDistances
 from codekin.classes.learnability import MAX_COVARIANCE_FEATURES, MAX_FACTOR_ENTRIES
@@ -96,21 +96,6 @@ def check_memory_needs(
     if limit is not None:
         for need in _needs(plan, samples, held_out, limit, tried):
             need.check(limit)
-
-
-def check_weights(plan: Plan, X: Any) -> None:
-    """Raise MemoryError if the weights of a graph's bits do not fit into the memory of the machine.
-
-    Called before the assignment is chosen, which may take memory for every feature as well.
-    """
-    codebook, shape = plan.codebook, tuple(getattr(X, "shape", ()))
-    if codebook.width is not None and codebook.weights_per_feature is not None and len(shape) == 2:
-        n_features = int(shape[1])
-        require_memory(
-            4 * n_features * codebook.weights_per_feature,
-            f"A model of {n_features:,} features x {codebook.n_bits:,} bits x 4 bytes",
-            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
-        )
 
 
 def check_ranking_needs(

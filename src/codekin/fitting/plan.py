@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from codekin._system.messages import counted
 from codekin.code import Codebook
-from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix
-from codekin.codebooks import trellis_codebook
+from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix, symbol_parameters
+from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.codebooks.graphs import label_tree
 from codekin.decoding.losses import LossLike
-from codekin.fitting.choices import choose_codebook
-from codekin.fitting.classes import Classes, classes_as_learned, shown
+from codekin.fitting.classes import Classes, classes_as_learned
 from codekin.fitting.defaults import (
     MAX_CLUSTERED_CLASSES,
     FitSettings,
@@ -23,7 +24,7 @@ from codekin.fitting.defaults import (
     tree_learner,
     trellis_learner,
 )
-from codekin.fitting.setting import check_settings, is_auto
+from codekin.fitting.setting import check_codebook_choice, check_settings, is_auto, missing_arguments, shown
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.fitting.trial import column_trials
 from codekin.learners import Learner
@@ -232,3 +233,99 @@ def _most_symbols(codebook: Any, limit: int | None, classifier: Any, n_classes: 
     if limit is None:
         limit = min(declared_limit(classifier) or 2, MAX_SYMBOLS)
     return max(min(limit, n_classes), 2)
+
+
+CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments, column_trials and class_tree"
+"""The possible arguments of a function that makes a codebook."""
+
+
+def choose_codebook(
+    choice: Any, n_bits: int | None, classes: Classes, rng: np.random.Generator, *, n_symbols: int = 2
+) -> Codebook:
+    """A codebook with at least as many codewords as there are classes.
+
+    A function in ``CODEBOOKS`` names what it needs as parameters: ``n_bits``, ``n_symbols``, ``rng``,
+    ``class_distances`` (a matrix), ``class_moments``, ``column_trials`` or ``class_tree``; it gets only these.
+
+    - ``choice``: a name from ``CODEBOOKS``, a function like those in it, or the codewords.
+    - ``n_bits``: how many bits; None for the codebook's own default.
+    - ``n_symbols``: how many symbols a column may have.
+    """
+    check_codebook_choice(choice)
+    if isinstance(choice, str) or (callable(choice) and not isinstance(choice, Codebook)):
+        codebook = _make_codebook(choice, n_bits, n_symbols, classes, rng)
+    else:
+        codebook = choice if isinstance(choice, Codebook) else Codebook(choice, n_symbols=n_symbols)
+        _check_n_bits(n_bits, codebook, "The given codebook")
+    if codebook.n_codewords < classes.n_classes:
+        raise ValueError(
+            f"The codebook has {codebook.n_codewords} codewords, but the labels have {classes.n_classes} classes."
+        )
+    codebook.check_spare_codewords(classes.n_classes)
+    return codebook
+
+
+def _make_codebook(
+    choice: str | Callable[..., Codebook],
+    n_bits: int | None,
+    n_symbols: int,
+    classes: Classes,
+    rng: np.random.Generator,
+) -> Codebook:
+    if isinstance(choice, str):
+        make, name = CODEBOOKS[choice], choice
+    else:
+        make, name = choice, getattr(choice, "__name__", "given")
+    wanted = inspect.signature(make).parameters
+    arguments: dict[str, Any] = {**symbol_parameters(n_symbols)}
+    if not arguments.keys() <= wanted.keys():
+        raise ValueError(
+            f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or {_names_of_symbols()}."
+        )
+    if "n_symbols" in wanted and wanted["n_symbols"].default is inspect.Parameter.empty:
+        arguments["n_symbols"] = n_symbols
+    if "n_bits" in wanted and n_bits is not None:
+        arguments["n_bits"] = n_bits
+    if "rng" in wanted:
+        arguments["rng"] = rng
+    if "class_distances" in wanted:
+        matrix = classes.distances.matrix()
+        # Learnability may be negative, which assignments support and designed codebooks do not.
+        arguments["class_distances"] = classes.mean_distances() if (matrix < 0).any() else matrix
+    if "class_moments" in wanted:
+        arguments["class_moments"] = classes.moments
+    if "column_trials" in wanted and classes.trials is not None:
+        arguments["column_trials"] = classes.trials()
+    if "class_tree" in wanted:
+        # A tree is computed only for codebooks that need one.
+        is_needed = wanted["class_tree"].default is inspect.Parameter.empty
+        arguments["class_tree"] = classes.tree if is_needed else classes.distances.tree
+    missing = missing_arguments(make, [classes.n_classes], arguments)
+    if missing:
+        raise ValueError(
+            f"A function given as 'codebook' takes the number of classes and optionally {CODEBOOK_ARGUMENTS}. "
+            f"Got {name}: {missing}."
+        )
+    try:
+        made = make(classes.n_classes, **arguments)
+    except ValueError as error:
+        raise ValueError(
+            str(error) if n_bits is None else f"{error} Got codebook={name!r}, n_bits={n_bits}."
+        ) from error
+    codebook = made if isinstance(made, Codebook) else Codebook(made, name=name, n_symbols=n_symbols)
+    if "n_bits" not in wanted:
+        _check_n_bits(n_bits, codebook, f"codebook={name!r}")
+    return codebook
+
+
+def _check_n_bits(n_bits: int | None, codebook: Codebook, what: str) -> None:
+    """Raise if a codebook whose width is not a choice has another one than was asked for."""
+    if n_bits not in (None, codebook.n_bits):
+        has = f"{counted(codebook.n_bits, 'bit')} for {counted(codebook.n_codewords, 'class')}"
+        raise ValueError(f"{what} has {has}. Got n_bits={n_bits}; leave it out, or choose another codebook.")
+
+
+def _names_of_symbols() -> str:
+    """The codebooks that can have more than two symbols."""
+    names = [repr(name) for name, make in CODEBOOKS.items() if "n_symbols" in inspect.signature(make).parameters]
+    return f"one of {', '.join(names)}"

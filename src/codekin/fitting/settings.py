@@ -16,9 +16,19 @@ from codekin.assignments.policy import EVERY_CODE, codes_of
 from codekin.code.codebook import MAX_SYMBOLS
 from codekin.decoding import LOSSES
 from codekin.fitting import defaults
-from codekin.fitting.choices import check_assignment_choice, check_loss_choice, is_one_order
-from codekin.fitting.classes import check_distances_choice
-from codekin.fitting.setting import AUTO, LEARNING, Need, RegressorConstraint, Setting, is_auto, table_of
+from codekin.fitting.setting import (
+    AUTO,
+    LEARNING,
+    Need,
+    RegressorConstraint,
+    Setting,
+    check_assignment_choice,
+    check_distances_choice,
+    check_loss_choice,
+    is_auto,
+    is_one_order,
+    table_of,
+)
 from codekin.learners import LEARNERS
 from codekin.learners.compact import PRECISIONS
 from codekin.model.reranking import CANDIDATE_SOURCES

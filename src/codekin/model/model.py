@@ -1,9 +1,10 @@
 """The fitted model: one or more codes with their bits and decoders, a ranking of their best classes, a temperature.
 
-Classes are indices here; estimators add labels. A code gives class ``y`` a probability proportional to ``exp(-loss_y / temperature)``, normalised exactly over all
-classes; several codes give the mean of theirs. On a tree the probability of a class is the product of those on the path
-to its leaf, with the margins in every node divided by the temperature. A re-ranking keeps the total probability of the
-candidates and redistributes it in proportion to ``exp(-final loss / its own temperature)``.
+Classes are indices here; estimators add labels. A code gives class ``y`` a probability proportional to ``exp(-loss_y /
+temperature)``, normalised exactly over all classes; several codes give the mean of theirs. On a tree the probability of
+a class is the product of those on the path to its leaf, with the margins in every node divided by the temperature. A
+re-ranking keeps the total probability of the candidates and redistributes it in proportion to ``exp(-final loss / its
+own temperature)``.
 """
 
 from __future__ import annotations

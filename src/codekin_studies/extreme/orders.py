@@ -16,8 +16,8 @@ from codekin.classes.distances import clustering_distances, splitting_distances
 from codekin.code import Codebook
 from codekin.code.types import EncodedLabels
 from codekin.data import Dataset, load_dataset
-from codekin.fitting.choices import learnability_assignment
 from codekin.fitting.classes import Classes
+from codekin.fitting.orders import learnability_assignment
 
 TreeName = Literal["given", "learned"]
 MAX_CLUSTERED_CLASSES = 15_000
