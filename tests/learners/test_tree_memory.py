@@ -10,7 +10,8 @@ from codekin._system.parallel import on_threads
 from codekin.code import Assignment, Code
 from codekin.codebooks.graphs import label_tree
 from codekin.learners import Checkpoints, Softmax, tree_softmax
-from codekin.learners.tree_samples import NodeMemory, TreeSamples, Workspace, bytes_in_training
+from codekin.learners.tree_samples import TreeSamples
+from codekin.learners.tree_softmax import NodeMemory, Workspace, bytes_in_training
 from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 40, 100

@@ -35,6 +35,8 @@ class CompactForm(LinearForm):
     """Linear predictors whose weights only kernels can read."""
 
     makes_rows_sparse = True
+    product: Callable[[], tuple[Callable[..., None], tuple[Any, ...]]]
+    """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
 
     def margins(self, X: Any) -> Float32Array:
         """One column per bit, positive if the predictor says +1."""
@@ -223,7 +225,7 @@ class CompactSparseLinearBits(CompactForm):
         return SparseLinearBits(matrix, self.bias, self.n_threads)
 
 
-def compacted(bits: LinearBits | SparseLinearBits, precision: Precision, threshold: float | None = None) -> Any:
+def compacted(bits: Any, precision: Precision, threshold: float | None = None) -> Any:
     """The same predictors with weights of this precision, in the form that takes the fewest bytes.
 
     "float32" leaves them as they are. Weights up to the ``threshold``, if there is one, are dropped.
@@ -237,7 +239,7 @@ def compacted(bits: LinearBits | SparseLinearBits, precision: Precision, thresho
     if precision not in PRECISIONS:
         raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
     if hasattr(bits, "compacted"):
-        return bits.compacted(precision)  # those of a tree
+        return (bits if threshold is None else bits.sparse(threshold)).compacted(precision)  # those of a tree
     if threshold is not None and isinstance(bits, LinearBits):
         is_whole = precision == "float32"
         return bits.sparse(threshold) if is_whole else CompactSparseLinearBits.of(bits, precision, threshold)

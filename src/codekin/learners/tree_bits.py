@@ -6,8 +6,7 @@ those that a search needs, or all of them as an array.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from codekin._system.rows import SparseRows
 from codekin.code import FloatArray, IntArray
 from codekin.code.tree import TreeGraph
 from codekin.learners.compact import PRECISIONS, Precision
-from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, LinearRows, Validation, score_of
+from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, LinearForm, LinearRows
 
 BYTES_PER_CHUNK = 36
 """For the weights of one feature in one node, while all nodes are put together: where they begin, and their order."""
@@ -35,7 +34,7 @@ WEIGHTS_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, eq=False)
-class TreeBits:
+class TreeBits(LinearForm):
     """Sparse linear predictors for every child of every node of a tree.
 
     A chunk holds the weights of one feature in one node. Chunks are in the order of features, then of nodes.
@@ -47,6 +46,8 @@ class TreeBits:
     - ``scale``: the size of step 1 and of step 127; None for floats.
     - ``curvatures``: those of the weights; None for finished predictors, which cannot learn further.
     """
+
+    kept_shares = 2 * KEPT_SHARES  # it is sparse already
 
     tree: TreeGraph = field(repr=False)
     counts: NDArray[Any] = field(repr=False)
@@ -65,25 +66,13 @@ class TreeBits:
             object.__setattr__(self, name, as_narrow(np.asarray(getattr(self, name))))
 
     @property
-    def precision(self) -> str:
-        """The type of the weights."""
-        return str(self.weights.dtype)
-
-    @property
     def n_features(self) -> int:
         """The number of features."""
         return len(self.counts)
 
-    @property
-    def n_bits(self) -> int:
-        """The number of bits."""
-        return len(self.bias)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the model, without caches."""
-        arrays = [getattr(self, each.name) for each in fields(self)]
-        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+    def sizes(self) -> Float32Array:
+        """The sizes of some evenly spaced weights."""
+        return np.abs(self.values[:: max(1, len(self.values) // QUANTILE_SAMPLE)])
 
     def margins(self, X: Any) -> Any:
         """The margins of samples as :class:`TreeMargins`, computed on demand."""
@@ -190,33 +179,6 @@ class TreeBits:
             weights[block] = np.sign(values[block]) * steps
         return replace(own, weights=weights, scale=scale)
 
-    def pruned(
-        self,
-        validation: Validation,
-        *,
-        max_loss: float = 0.001,
-        finished: Callable[[TreeBits], TreeBits] = lambda bits: bits,
-        is_small_enough: Callable[[TreeBits], bool] = lambda _: True,
-    ) -> TreeBits:
-        """The same predictors without as many small weights as the validation score allows, or as the size requires.
-
-        See :meth:`codekin.learners.linear.LinearBits.pruned` for the arguments and the search.
-        """
-        lowest = score_of(self, validation) - max_loss
-        best = finished(self)
-        sizes = np.abs(self.values[:: max(1, len(self.values) // QUANTILE_SAMPLE)])
-        thresholds: list[float] = np.quantile(sizes, 1 - 2 * KEPT_SHARES).tolist() if len(sizes) else []
-        accepted, refused = -1, len(thresholds)
-        smaller = None
-        while refused - accepted > 1:
-            middle = (accepted + refused) // 2
-            candidate = finished(self.sparse(thresholds[middle]))
-            if not is_small_enough(candidate) or score_of(candidate, validation) >= lowest:
-                best, accepted = candidate, middle
-            else:
-                smaller, refused = candidate, middle
-        return best if smaller is None or is_small_enough(best) else smaller
-
     def decompressed(self) -> TreeBits:
         """The same predictors with weights of single precision."""
         return replace(self, weights=self.values, scale=None)
@@ -309,6 +271,51 @@ class LearnedNode(NamedTuple):
     def nbytes(self) -> int:
         """What it takes until all nodes are put together."""
         return sum(array.nbytes for array in self) + BYTES_PER_CHUNK * len(self.features)
+
+
+def gathered(
+    tree: TreeGraph, n_features: int, found: dict[int, LearnedNode], *, has_bias: bool, learns_on: bool
+) -> TreeBits:
+    """The weights of all nodes, feature by feature; the bias is the feature after the last one. Empties ``found``."""
+    from codekin.kernels.label_tree import put_chunks
+
+    nodes = sorted(found)
+    empty = np.zeros(0, dtype=np.int32)
+    features, lengths = (np.concatenate([empty, *(found[node][part] for node in nodes)]) for part in range(2))
+    node_of_chunk = np.repeat(np.asarray(nodes, dtype=np.int32), [len(found[node].features) for node in nodes])
+    order = np.argsort(features, kind="stable")
+    features, node_of_chunk = features[order], node_of_chunk[order]
+    lengths = lengths[order]
+    ends = np.cumsum(lengths, dtype=np.int64)
+    n_weights = int(ends[-1]) if len(ends) else 0
+    ends -= lengths
+    start_of_chunk = np.empty(len(order), dtype=np.int64)
+    start_of_chunk[order] = ends
+    del order, ends
+    narrow = np.min_scalar_type(max(np.diff(tree.first_bits)[nodes], default=1) - 1)
+    children, weights = np.empty(n_weights, dtype=narrow), np.empty(n_weights, dtype=np.float32)
+    curvatures = np.empty(n_weights, dtype=np.float32) if learns_on else None
+    n_chunks = 0
+    for node in nodes:
+        # Node by node, so that nothing is there twice.
+        own = found.pop(node)
+        starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
+        put_chunks(own.children.astype(narrow, copy=False), own.lengths, starts, children)
+        put_chunks(own.weights, own.lengths, starts, weights)
+        if curvatures is not None:
+            put_chunks(own.curvatures, own.lengths, starts, curvatures)
+        n_chunks += len(own.lengths)
+    bias = np.zeros(tree.n_edges, dtype=np.float32)
+    if has_bias:
+        n_chunks = int(np.searchsorted(features, n_features))
+        n_kept = int(lengths[:n_chunks].sum())
+        bits = np.repeat(tree.first_bits[node_of_chunk[n_chunks:]], lengths[n_chunks:]) + children[n_kept:]
+        bias[bits] = weights[n_kept:]
+        features, node_of_chunk, lengths = features[:n_chunks], node_of_chunk[:n_chunks], lengths[:n_chunks]
+        children, weights = children[:n_kept], weights[:n_kept]
+        curvatures = None if curvatures is None else curvatures[:n_kept]
+    counts = np.bincount(features, minlength=n_features)
+    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures)
 
 
 class WeightsByNode(NamedTuple):
