@@ -130,7 +130,7 @@ class CodesToLearn:
         on_epoch = self.callbacks.on_epoch
         if on_epoch is not None and len(group) > 1:
             on_epoch = one_by_one(on_epoch)
-        with with_remaining_memory(self.plan, n_held) as remaining:
+        with with_remaining_memory(self.plan, n_held) if n_held else nullcontext(self.plan) as remaining:
             plan = with_shared_threads(remaining, len(group))
             tasks = {
                 number: partial(

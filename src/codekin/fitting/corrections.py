@@ -14,12 +14,11 @@ from typing import Any, cast
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 from codekin.code import FloatArray, IntArray
 from codekin.fitting.trial import best_weight
 from codekin.measures import confidence_error
-from codekin.model import Candidates, FittedCode, Model
+from codekin.model import FittedCode, Model
 from codekin.model.model import code_log_proba
 from codekin.model.reranking import Reranking
 from codekin.progress import report
@@ -111,35 +110,17 @@ def fit_temperature(model: Model, held_out: Samples) -> Temperature:
         return Temperature()
     known = known[:: -(-len(known) // MOST_SAMPLES)]
     X, classes = held_out.X[known], held_out.class_index[known]
-    likelihood = code_log_proba(model.probability_decoders, model.lazy_margins(X), classes[:, None])
+    likelihood = code_log_proba(model, model.lazy_margins(X), classes[:, None])
 
     def loss(temperature: float) -> float:
         report(STAGE, detail=f"trying {temperature:.3g}")
         return -float(likelihood(temperature).mean())
 
-    value = _least(loss)
+    value = least_at(loss)
     report("measuring the probabilities")
     of_ranking = 1.0 if model.ranking is None else model.ranking.temperature
     (nll_before, ece_before), (nll, ece) = _measures(model, X, classes, [(1.0, 1.0), (value, of_ranking)])
     return Temperature(value, nll_before, nll, ece_before, ece)
-
-
-def fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> float:
-    """The temperature under which the classes of held-out samples are most likely among their candidates.
-
-    1 if no class is among its candidates.
-    """
-    is_true = candidates.classes == class_index[:, None]
-    rows = is_true.any(axis=1) & (class_index >= 0)
-    if not rows.any():
-        return 1.0
-    losses = candidates.losses[rows]
-    of_class = losses[is_true[rows]]
-
-    def nll(temperature: float) -> float:
-        return float((logsumexp(-losses / temperature, axis=1) + of_class / temperature).mean())
-
-    return _least(nll)
 
 
 def _measures(
@@ -153,7 +134,7 @@ def _measures(
     found = None if ranking is None else model.ranked.candidates(X, margins, None, ranking)
     for temperature, of_ranking in temperatures:
         classes = model.decoder.most_probable(margins[0], 1, temperature)[0] if found is None else found.classes
-        logs = code_log_proba(model.probability_decoders, margins, np.hstack([own, classes]))(temperature)
+        logs = code_log_proba(model, margins, np.hstack([own, classes]))(temperature)
         of_own, of_classes = logs[:, 0], logs[:, 1:]
         if ranking is not None and found is not None:
             of_classes = replace(ranking, temperature=of_ranking).shared_out(of_classes, found.losses)
@@ -164,7 +145,8 @@ def _measures(
     return measures
 
 
-def _least(nll: Callable[[float], float]) -> float:
+def least_at(nll: Callable[[float], float]) -> float:
+    """The temperature with the least negative log-likelihood."""
     limit = float(np.log(MAX_TEMPERATURE))
     best = minimize_scalar(lambda log: nll(np.exp(log)), bounds=(-limit, limit), method="bounded")
     return float(np.exp(best.x))

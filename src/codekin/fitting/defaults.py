@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
 from codekin.fitting.setting import Table, is_auto, is_one_order
-from codekin.learners import AROW, LEARNERS, Learner, Softmax, learner_of
+from codekin.learners import AROW, Learner, Softmax, learner_of
 from codekin.learners.estimators import learns_linearly
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.reranking import CandidateSource
@@ -273,32 +273,10 @@ class AutoLearner:
         return self.arow if width <= NARROW else self.softmax
 
 
-def trellis_learner(learner: Any, width: int) -> Learner:
-    """The learner of a trellis, from the ``estimator`` parameter."""
-    learner = AutoLearner() if is_auto(learner) else learner
-    if hasattr(learner, "at_width"):
-        return cast("Learner", learner.at_width(width))
-    found = learner_of(learner)
-    if found is None:
-        raise ValueError(
-            f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
-            f"Got {learner!r} instead."
-        )
-    return found
-
-
 def can_learn_trees(learner: Any) -> bool:
     """Whether the ``estimator`` parameter allows a tree."""
     found = AutoLearner() if is_auto(learner) else learner_of(learner) or learner
     return bool(getattr(found, "learns_trees", False))
-
-
-def tree_learner(learner: Any) -> Learner:
-    """The learner of the nodes of a tree, from the ``estimator`` parameter."""
-    if not can_learn_trees(learner):
-        raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
-    found: Learner = getattr(learner, "softmax", None) or learner_of(learner) or Softmax()
-    return found
 
 
 def with_less_memory(learner: Any, n_bytes: int) -> Any:

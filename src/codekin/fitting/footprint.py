@@ -116,7 +116,7 @@ def with_remaining_memory(plan: Plan, n_held: int) -> Iterator[Plan]:
     """The plan for the next code, given the memory that finished codes already use."""
     learner: Any = plan.learner
     limit = getattr(learner, "max_memory", None)
-    if limit is None or n_held == 0 or not is_dataclass(learner):
+    if limit is None or not is_dataclass(learner):
         yield plan
         return
     if n_held >= limit:

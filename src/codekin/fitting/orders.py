@@ -208,7 +208,6 @@ def leaf_assignment(
     Both can do with a ``share`` of the features. "preserving" takes the depth-first order of the known class tree,
     "breaking" the same with neighbours as far apart as the tree allows.
     """
-    check_assignment_choice(policy, codes=("tree",))
     leaves = np.arange(classes.n_classes)
     if policy in ("random", "identity"):
         return Assignment(rng.permutation(leaves) if policy == "random" else leaves, method=policy), None

@@ -18,16 +18,15 @@ from codekin.decoding.losses import LossLike
 from codekin.fitting.classes import Classes, classes_as_learned
 from codekin.fitting.defaults import (
     MAX_CLUSTERED_CLASSES,
+    AutoLearner,
     FitSettings,
-    assignments_of,
+    can_learn_trees,
     default_code,
-    tree_learner,
-    trellis_learner,
 )
 from codekin.fitting.setting import check_codebook_choice, check_settings, is_auto, missing_arguments, shown
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.fitting.trial import column_trials
-from codekin.learners import Learner
+from codekin.learners import LEARNERS, Learner, Softmax, learner_of
 from codekin.learners.compact import Precision
 from codekin.learners.estimators import declared_limit
 from codekin.learners.independent import check_kind
@@ -147,7 +146,7 @@ def extreme_plan(settings: FitSettings) -> tuple[Plan, Alternatives]:
     shared = {name: getattr(settings, name) for name in of_table if name not in ("assignment", "loss")}
     shared |= {"n_classes": settings.n_classes, "seed": settings.seed}
     tree, policy = settings.class_tree, settings.given["assignment"]
-    tried = assignments_of(settings) if is_auto(policy) else ()
+    tried = settings.assignment if is_auto(policy) else ()
     policy = tried[0] if tried else policy
     n_paths = settings.n_classes + settings.n_reserved
     codebook: Codebook
@@ -170,6 +169,28 @@ def extreme_plan(settings: FitSettings) -> tuple[Plan, Alternatives]:
         **shared,
     )
     return plan, Alternatives(tried if len(tried) > 1 else ())
+
+
+def trellis_learner(learner: Any, width: int) -> Learner:
+    """The learner of a trellis, from the ``estimator`` parameter."""
+    learner = AutoLearner() if is_auto(learner) else learner
+    if hasattr(learner, "at_width"):
+        return cast("Learner", learner.at_width(width))
+    found = learner_of(learner)
+    if found is None:
+        raise ValueError(
+            f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
+            f"Got {learner!r} instead."
+        )
+    return found
+
+
+def tree_learner(learner: Any) -> Learner:
+    """The learner of the nodes of a tree, from the ``estimator`` parameter."""
+    if not can_learn_trees(learner):
+        raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
+    found: Learner = getattr(learner, "softmax", None) or learner_of(learner) or Softmax()
+    return found
 
 
 def code_plan(

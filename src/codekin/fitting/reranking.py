@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import logsumexp
 
 from codekin._system.memory import give_back
 from codekin._system.rows import StoredRows
@@ -22,8 +23,8 @@ from codekin.fitting.codes import CodesToLearn, LearnedCode
 from codekin.fitting.corrections import (
     Temperature,
     corrected_for_sizes,
-    fit_candidate_temperature,
     fit_temperature,
+    least_at,
 )
 from codekin.fitting.footprint import check_ranking_needs
 from codekin.fitting.learned_vectors import (
@@ -147,7 +148,7 @@ class RankingTrial:
         best = self._with_loss_gap(best)
         report("fitting the temperature of the re-ranking")
         candidates = Model(self.members, best).candidates(self.held_out.X)
-        temperature = fit_candidate_temperature(candidates, self.held_out.class_index)
+        temperature = _fit_candidate_temperature(candidates, self.held_out.class_index)
         return Model(self.members, replace(best, temperature=temperature)), how
 
     def _best_after_passes(self) -> tuple[Reranking, LearnedHow]:
@@ -276,6 +277,24 @@ class RankingTrial:
             tried.append((replace(ranking, weight=weight), accuracy))
         highest = max(accuracy for _, accuracy in tried)
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
+
+
+def _fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> float:
+    """The temperature under which the classes of held-out samples are most likely among their candidates.
+
+    1 if no class is among its candidates.
+    """
+    is_true = candidates.classes == class_index[:, None]
+    rows = is_true.any(axis=1) & (class_index >= 0)
+    if not rows.any():
+        return 1.0
+    losses = candidates.losses[rows]
+    of_class = losses[is_true[rows]]
+
+    def nll(temperature: float) -> float:
+        return float((logsumexp(-losses / temperature, axis=1) + of_class / temperature).mean())
+
+    return least_at(nll)
 
 
 def ranking_constants(members: tuple[FittedCode, ...]) -> RankingConstants:

@@ -261,6 +261,7 @@ EXTREME_SETTINGS = table_of(
         check=partial(check_assignment_choice, more_names=(AUTO,), codes=EVERY_CODE),
         auto="learnability for 100 to 50,000 classes on narrow trellises, halving on trees, else preserving; "
         "with a taxonomy, a trial chooses",
+        resolve=defaults.assignments_of,
         needs=(
             Need("a tree. Got {code.given}", lambda s: s.code != "trellis" or "trellis" in codes_of(s.assignment)),
             Need(TRELLIS_ONLY, lambda s: s.code != "tree" or "tree" in codes_of(s.assignment)),

@@ -167,7 +167,8 @@ class Passes(Generic[Bits]):
             if epoch < self.n_epochs:
                 # The best weights are in the state itself if the last pass was the best.
                 arrays = {} if not best.is_known or stopping.is_best else {"best": best.mapped()}
-                self._save(blocks, bits, {"epoch": epoch, "stopping": stopping.as_dict()}, arrays)
+                progress = {"epoch": epoch, "stopping": stopping.as_dict(), "n_steps": bits.n_steps}
+                self._save(blocks, progress, {"state": {"state": bits.state, **arrays}})
         if not best.is_known or stopping.is_best:
             return bits.ended()
         has_bias, n_threads = bits.has_bias, bits.n_threads
@@ -233,8 +234,9 @@ class Passes(Generic[Bits]):
                 self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
                 if epoch < n_epochs:
                     known = {"margins": _columns(margins[:epoch], columns)} if margins else {}
-                    progress = {"block": block, "epoch": epoch, "best_epoch": best_epoch}
-                    self._save(blocks, bits, progress, known, _blocks_before(block))
+                    own = {"state": {"state": bits.state, **known}}
+                    progress = {"block": block, "epoch": epoch, "best_epoch": best_epoch, "n_steps": bits.n_steps}
+                    self._save(blocks, progress, own, _blocks_before(block))
             of_block = bits.gathered()
             weights[:, columns] = of_block
             self._save_block(block, blocks, best_epoch, of_block, margins)
@@ -256,15 +258,11 @@ class Passes(Generic[Bits]):
         }
 
     def _save(
-        self,
-        blocks: Sequence[Block],
-        bits: Bits,
-        progress: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        keep: Sequence[str] = (),
+        self, blocks: Sequence[Block], progress: dict[str, Any], files: dict[str, Any], keep: Sequence[str] = ()
     ) -> None:
-        progress = {**progress, "n_steps": bits.n_steps}
-        self._save_files(blocks, progress, {"state": {"state": bits.state, **arrays}}, keep)
+        if self.callbacks.checkpoints is not None:
+            progress = {**progress, "blocks": [list(block) for block in blocks]}
+            self.callbacks.checkpoints.save(self._identity, progress, files, keep)
 
     def _save_block(
         self,
@@ -278,8 +276,7 @@ class Passes(Generic[Bits]):
         if block < len(blocks):
             known = {"margins": _columns(margins, slice(*blocks[block - 1]))} if margins else {}
             progress = {"block": block + 1, "epoch": 0, "best_epoch": best_epoch}
-            files = {f"block-{block}": {"weights": weights, **known}}
-            self._save_files(blocks, progress, files, _blocks_before(block))
+            self._save(blocks, progress, {f"block-{block}": {"weights": weights, **known}}, _blocks_before(block))
 
     def _restore_block(
         self, saved: Checkpoint, block: int, blocks: Sequence[Block], weights: Float32Array, margins: list[Float32Array]
@@ -288,17 +285,6 @@ class Passes(Generic[Bits]):
         columns, arrays = slice(*blocks[block - 1]), saved.arrays(f"block-{block}")
         weights[:, columns] = arrays["weights"]
         fill_columns(margins, columns, arrays.get("margins", ()))
-
-    def _save_files(
-        self,
-        blocks: Sequence[Block],
-        progress: dict[str, Any],
-        files: dict[str, dict[str, NDArray[Any]]],
-        keep: Sequence[str],
-    ) -> None:
-        if self.callbacks.checkpoints is not None:
-            progress = {**progress, "blocks": [list(block) for block in blocks]}
-            self.callbacks.checkpoints.save(self._identity, progress, files, keep)
 
     def _restored(self, saved: Checkpoint, state: NDArray[Any], block: Block) -> Bits:
         begun = self.lesson.begun(0)

@@ -15,7 +15,6 @@ from scipy import sparse
 from codekin._system.numeric_range import check_single_precision, check_weights
 from codekin._system.rows import SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
-from codekin.learners.independent import check_kind
 from codekin.samples import Samples
 
 Order = Callable[[int, int], NDArray[np.int64]]
@@ -216,7 +215,7 @@ class StreamedRows:
 
 def training_rows(learner: Any, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
     """Checked samples, without class -1, with a feature that is 1 if there is a bias; on disk if they are there."""
-    check_kind(learner, code.codebook)
+    code.codebook.check_learner(type(learner).__name__, False)
     if (samples.class_index < 0).any():
         samples = samples.at(np.flatnonzero(samples.class_index >= 0))
     X, given = samples.X, (samples.class_index, code.n_classes, samples.weights, learner.class_weight)

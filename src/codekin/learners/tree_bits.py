@@ -274,9 +274,15 @@ class LearnedNode(NamedTuple):
 
 
 def gathered(
-    tree: TreeGraph, n_features: int, found: dict[int, LearnedNode], *, has_bias: bool, learns_on: bool
+    tree: TreeGraph,
+    n_features: int,
+    found: dict[int, LearnedNode],
+    bias: Float32Array | None,
+    *,
+    learns_on: bool,
+    n_threads: int | None,
 ) -> TreeBits:
-    """The weights of all nodes, feature by feature; the bias is the feature after the last one. Empties ``found``."""
+    """The weights of all nodes, feature by feature; without a bias, it is the last feature. Empties ``found``."""
     from codekin.kernels.label_tree import put_chunks
 
     nodes = sorted(found)
@@ -305,8 +311,8 @@ def gathered(
         if curvatures is not None:
             put_chunks(own.curvatures, own.lengths, starts, curvatures)
         n_chunks += len(own.lengths)
-    bias = np.zeros(tree.n_edges, dtype=np.float32)
-    if has_bias:
+    if bias is None:
+        bias = np.zeros(tree.n_edges, dtype=np.float32)
         n_chunks = int(np.searchsorted(features, n_features))
         n_kept = int(lengths[:n_chunks].sum())
         bits = np.repeat(tree.first_bits[node_of_chunk[n_chunks:]], lengths[n_chunks:]) + children[n_kept:]
@@ -315,7 +321,7 @@ def gathered(
         children, weights = children[:n_kept], weights[:n_kept]
         curvatures = None if curvatures is None else curvatures[:n_kept]
     counts = np.bincount(features, minlength=n_features)
-    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures)
+    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads)
 
 
 class WeightsByNode(NamedTuple):

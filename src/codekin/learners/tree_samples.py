@@ -31,6 +31,7 @@ class Node(NamedTuple):
 
     start: int
     stop: int
+    n_entries: int
     n_children: int
     children: IntArray
     weights: FloatArray
@@ -123,20 +124,35 @@ class TreeSamples:
         first, n_children = int(self.tree.first_bits[node]), self.n_children(node)
         starts = self.tree.bit_starts[first : first + n_children]
         children = np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
-        return Node(start, stop, n_children, children, self.weights[start:stop], self.is_large(node))
+        n_entries, weights = self.n_entries(start, stop), self.weights[start:stop]
+        return Node(start, stop, n_entries, n_children, children, weights, self.is_large(node))
 
-    def rows(self, start: int, stop: int, workspace: Any) -> tuple[SparseRows, NDArray[np.int32]]:
-        """A copy of the rows between two places, with their own numbers of features, and these features.
-
-        The rows are held in memory; the copy is in the workspace.
-        """
+    def copy_rows(
+        self, start: int, stop: int, own: SparseRows, number_of_feature: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Copy the rows between two places, which are in memory, with their own numbers of features; returns these."""
         from codekin.kernels.label_tree import node_rows
 
         assert not isinstance(self.held, StoredRows)
         wanted = self.row_of_place[start - self.first_place : stop - self.first_place]
-        own = workspace.rows(stop - start, self.n_entries(start, stop))
         given = self.held.indptr, self.held.indices, self.held.values
-        return own, node_rows(given, wanted, workspace.number_of_feature, own.indptr, own.indices, own.values)
+        return np.asarray(node_rows(given, wanted, number_of_feature, own.indptr, own.indices, own.values))
+
+    def bytes_in_training(self, node: int, enough: float = 0) -> int:
+        """What a node takes while it is learned, or more if that is not more than ``enough``.
+
+        That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples.
+        The features are counted only if it matters, and not on disk, where they may be fewer.
+        """
+        start, stop = self.span(node)
+        n_entries, n_children = self.n_entries(start, stop), self.n_children(node)
+
+        def needed(n_features: int) -> int:
+            of_rows = 0 if self.is_on_disk else n_entries * BYTES_PER_VALUE
+            return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
+
+        most = needed(min(n_entries, self.n_features))
+        return most if most <= enough or self.is_on_disk else needed(self.count_features(start, stop))
 
     # ----- rows on disk -----------------------------------------------------------------------------------------
 

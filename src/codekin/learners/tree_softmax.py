@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from threading import Condition, Lock
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 from codekin._system.checkpoints import CheckpointError, Checkpoints
 from codekin._system.memory import available_memory, give_back, in_units
 from codekin._system.parallel import available_threads, n_workers, on_threads, share_work
-from codekin._system.rows import BYTES_PER_VALUE, SparseRows
+from codekin._system.rows import SparseRows
 from codekin.code import Code
 from codekin.learners.linear import Float32Array, Validation, score_of
 from codekin.learners.training import Callbacks, EpochReport
 from codekin.learners.training_rows import checksum, pass_order
 from codekin.learners.tree_bits import LearnedNode, TreeBits, WeightsByNode, gathered
-from codekin.learners.tree_samples import BYTES_PER_FEATURE, BYTES_PER_WEIGHT, TreeSamples
+from codekin.learners.tree_samples import TreeSamples
 from codekin.progress import report
 from codekin.samples import Samples
 
@@ -74,29 +73,12 @@ class Workspace:
         return self._arrays[name][:length]
 
 
-def bytes_in_training(samples: TreeSamples, node: int, enough: float = 0) -> int:
-    """What a node takes while it is learned, or more if that is not more than ``enough``.
-
-    That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples. The
-    features are counted only if it matters, and not on disk, where they may be fewer.
-    """
-    start, stop = samples.span(node)
-    n_entries, n_children = samples.n_entries(start, stop), samples.n_children(node)
-
-    def needed(n_features: int) -> int:
-        of_rows = 0 if samples.is_on_disk else n_entries * BYTES_PER_VALUE
-        return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
-
-    most = needed(min(n_entries, samples.n_features))
-    return most if most <= enough or samples.is_on_disk else needed(samples.count_features(start, stop))
-
-
 def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
     """How many nodes can be learned at once, whichever they are; raises if the largest cannot."""
     limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
     if not limits or not nodes:
         return n_threads
-    needed = sorted((bytes_in_training(samples, node, min(limits)) for node in nodes), reverse=True)[:n_threads]
+    needed = sorted((samples.bytes_in_training(node, min(limits)) for node in nodes), reverse=True)[:n_threads]
     if needed[0] > min(limits):
         limit = "allowed by max_memory" if min(limits) == max_memory else "available"
         raise MemoryError(
@@ -123,7 +105,7 @@ class NodeMemory:
     @contextmanager
     def workspace_for(self, samples: TreeSamples, node: int) -> Iterator[Workspace]:
         """Room for a node, to be used by one thread; waits for it if necessary."""
-        needed = 0 if self._limit == np.inf else bytes_in_training(samples, node)
+        needed = 0 if self._limit == np.inf else samples.bytes_in_training(node)
         with self._changed:
             workspace = self._workspaces.pop() if self._workspaces else Workspace(samples.n_features)
             if not self._fits(max(needed, workspace.nbytes)):
@@ -330,10 +312,9 @@ def _fitted(
         nothing = np.zeros(0, dtype=np.int32)
         found |= {node: before.left_over(node, nothing) for node in range(tree.n_nodes) if node not in found}
     n_features = own.n_features - own.has_bias
-    bits = gathered(tree, n_features, found, has_bias=own.has_bias, learns_on=learns_on)
     # The bias of earlier bits corrects for the class sizes.
-    bias = bits.bias if begun is None or own.has_bias else begun.bias
-    return replace(bits, bias=bias, n_threads=learner.n_threads)
+    bias = None if own.has_bias else np.zeros(tree.n_edges, np.float32) if begun is None else begun.bias
+    return gathered(tree, n_features, found, bias, learns_on=learns_on, n_threads=learner.n_threads)
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:
@@ -371,13 +352,14 @@ def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[Float32Array, 
     from codekin.kernels.label_tree import node_softmax_pass
 
     passes, samples, begun, _, _ = job
-    start, stop, n_children, children, weights, is_large = samples.node(node)
+    start, stop, n_entries, n_children, children, weights, is_large = samples.node(node)
     number_of_feature = workspace.number_of_feature
     if is_large:
         features = samples.features_on_disk(start, stop)
         number_of_feature[features] = np.arange(len(features), dtype=np.int32)
     else:
-        own, features = samples.rows(start, stop, workspace)
+        own = workspace.rows(stop - start, n_entries)
+        features = samples.copy_rows(start, stop, own, number_of_feature)
     state = workspace.state(len(features), n_children, samples.curvature)
     if begun is not None:
         begun.put_into(state, node, features)

@@ -1,15 +1,14 @@
 """The fitted model: one or more codes with their bits and decoders, a ranking of their best classes, a temperature.
 
 Classes are indices here; estimators add labels. A code gives class ``y`` a probability proportional to ``exp(-loss_y /
-temperature)``, normalised exactly over all classes; several codes give the mean of theirs. On a tree the probability of
-a class is the product of those on the path to its leaf, with the margins in every node divided by the temperature. A
-re-ranking keeps the total probability of the candidates and redistributes it in proportion to ``exp(-final loss / its
-own temperature)``.
+temperature)``, normalised exactly over all classes; several codes give the mean of theirs. On a tree it is the product
+of those on the path to a leaf, with the margins in every node divided by the temperature. A re-ranking keeps the total
+probability of the candidates and redistributes it in proportion to ``exp(-final loss / its own temperature)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -87,7 +86,7 @@ class FittedCode:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model: from samples to margins to classes. Samples are an array or a sparse matrix.
+    """A fitted model: from samples, an array or a sparse matrix, to margins to classes.
 
     Parameters
     ----------
@@ -115,7 +114,6 @@ class Model:
     probability_decoder: Decoder | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together."""
         if not self.codes:
             raise ValueError("A model needs at least one code.")
         if self.ranking is not None:
@@ -200,7 +198,7 @@ class Model:
         else:
             classes = self.candidates(X, 1).classes[:, 0]
         if self.prior is not None:
-            classes[self.prior.rows(X)] = self.prior.order[0]
+            self.prior.put_best(X, classes[:, None])
         return classes
 
     def top_k(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
@@ -226,7 +224,7 @@ class Model:
         else:
             classes, losses = self.ranked.top_k(X, self.lazy_margins(X), k, self.ranking)
         if self.prior is not None:
-            self.prior.put_best(X, classes, losses, self.prior.losses)
+            self.prior.put_best(X, classes, losses)
         return classes, losses
 
     def class_losses(self, X: Any) -> FloatArray:
@@ -268,11 +266,11 @@ class Model:
                 classes, logs = found[:, :k], of_found[:, :k]
             else:
                 classes, _ = self.top_k(X, k)
-                of_code = code_log_proba(self.probability_decoders, margins, classes)(self.temperature)
+                of_code = code_log_proba(self, margins, classes)(self.temperature)
                 logs = with_candidates(of_code, classes, found, of_found, self.n_classes)
         numbers = logs if is_log else np.exp(logs)
         if self.prior is not None:
-            self.prior.put_best(X, classes, numbers, -self.prior.losses if is_log else self.prior.probabilities)
+            self.prior.put_best(X, classes, numbers, "log_probabilities" if is_log else "probabilities")
         return classes, numbers
 
     def proba(self, X: Any) -> FloatArray:
@@ -312,20 +310,20 @@ class Model:
     def _log_proba_of(self, X: Any, classes: IntArray, *, is_every: bool = False) -> FloatArray:
         """The logarithms of the probabilities of some classes of each sample; minus infinity for class -1."""
         margins = self.lazy_margins(X)
-        logs = code_log_proba(self.probability_decoders, margins, classes)(self.temperature)
+        logs = code_log_proba(self, margins, classes)(self.temperature)
         if self.ranking is not None:
             found = self._candidate_log_proba(X, margins)
             logs = with_candidates(logs, None if is_every else classes, *found, self.n_classes)
         if self.prior is not None:
             rows = self.prior.rows(X)
-            logs[rows] = np.append(-self.prior.losses, -np.inf)[classes[rows]]
+            logs[rows] = np.append(self.prior.log_probabilities, -np.inf)[classes[rows]]
         return logs
 
     def _candidate_log_proba(self, X: Any, margins: Any) -> tuple[IntArray, FloatArray]:
         """The candidates of a re-ranking, and the logarithms of their probabilities."""
         assert self.ranking is not None
         found = self.ranked.candidates(X, margins, None, self.ranking)
-        of_code = code_log_proba(self.probability_decoders, margins, found.classes)(self.temperature)
+        of_code = code_log_proba(self, margins, found.classes)(self.temperature)
         return found.classes, self.ranking.shared_out(of_code, found.losses)
 
     def candidates(self, X: Any, n: int | None = None) -> Candidates:
@@ -363,17 +361,17 @@ class Model:
         All preparations are made once, in this call.
         """
         bits = [each.bits for each in self.codes]
+
+        def otherwise(row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+            if k == 1 and not has_losses:
+                return self.predict(row.matrix()), NO_LOSS
+            return tuple(found[0] for found in self.top_k(row.matrix(), k))
+
         if self.ranking is None:
             best = self.decoder.single(bits[0], single_margins)
         else:
-            best = self.ranked.single(bits, self.ranking, self._best_of_row)
+            best = self.ranked.single(bits, self.ranking, otherwise)
         return best if self.prior is None else self.prior.single(best)
-
-    def _best_of_row(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
-        if k == 1 and not has_losses:
-            return self.predict(row.matrix()), NO_LOSS
-        classes, losses = self.top_k(row.matrix(), k)
-        return classes[0], losses[0]
 
     def _parts_to_store(self) -> tuple[Model, None]:
         """The model alone, without a classifier around it, for :func:`codekin.storage.save_model`."""
@@ -386,12 +384,13 @@ class Model:
         return RANKED.get(self.codebook.kind, RankedPaths)(codes, decoders, self.n_threads)
 
 
-def code_log_proba(decoders: Sequence[Decoder], margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
+def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
     """The log-probabilities of some classes before any re-ranking, as a function of the temperature.
 
     ``margins`` are those of each code, ``classes`` of shape (n_samples, n); -1 for none, whose probability is 0.
     """
-    of_codes = [decoder.log_proba_of(part, classes) for decoder, part in zip(decoders, margins, strict=True)]
+    pairs = zip(model.probability_decoders, margins, strict=True)
+    of_codes = [decoder.log_proba_of(part, classes) for decoder, part in pairs]
 
     def at(temperature: float) -> FloatArray:
         logs = [own(temperature) for own in of_codes]
