@@ -50,7 +50,6 @@ class Products:
     """(n_bits,): evidence minus its mean is divided by its scale, which is infinite if it is constant."""
 
     def __post_init__(self) -> None:
-        """Check the shapes and round the weights."""
         weights, means, scales = (np.asarray(a, dtype=np.float64) for a in (self.weights, self.means, self.scales))
         n_bits = len(means)
         if means.shape != scales.shape or weights.ndim != 2 or weights.shape[1] != n_bits * (n_bits + 1) // 2:
@@ -232,13 +231,11 @@ class NearestTargetDecoder(BlockDecoder):
     loss: ClassVar[Loss] = LOSSES["squared"]
 
     def __post_init__(self) -> None:
-        """Round the targets."""
         rounded = rounded_rows(np.asarray(self.targets, dtype=np.float64), WEIGHT_DIGITS)
         object.__setattr__(self, "targets", rounded)
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return len(self.targets)
 
     @property
@@ -248,7 +245,6 @@ class NearestTargetDecoder(BlockDecoder):
 
     @cached_property
     def linear(self) -> LearnedDecoder:
-        """The decoder with the linear scores."""
         targets = np.asarray(self.targets, dtype=np.float64)
         return LearnedDecoder(targets, -np.square(targets).sum(axis=1), self.loss)
 

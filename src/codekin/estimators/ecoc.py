@@ -306,12 +306,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         return "learned" if self.model_.decoder.is_learned else "loss"
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata reach the learners.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """How metadata reach the learners."""
         return router(self, self._bit_classifier())
 
     def __sklearn_tags__(self) -> Any:

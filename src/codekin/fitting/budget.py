@@ -82,7 +82,6 @@ class Task:
         return options if self.settings[name] == "auto" else (self.settings[name],)
 
     def codebook(self, width: int) -> GraphCodebook:
-        """The codebook of a recipe."""
         return cast("GraphCodebook", CODES[self.settings["code"]](self.n_classes, width))
 
     def memory(self, width: int, n_codes: int = 1) -> int:

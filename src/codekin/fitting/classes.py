@@ -66,7 +66,6 @@ class Classes:
 
     @cached_property
     def numbers(self) -> Any:
-        """The samples as numbers, None if they are not numeric."""
         return self.features()
 
     @cached_property
@@ -123,7 +122,6 @@ class Classes:
         return class_moments(self.needed_numbers("class moments"), self.class_index, **self._options)
 
     def learnability_factors(self) -> ClassDistances:
-        """Learnability as factors, one vector per class."""
         return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)
 
     def learned_tree(self) -> ClassTree:

@@ -88,7 +88,6 @@ class FitSettings:
         return follows(self) if is_auto(value) and follows is not None else value
 
     def __getattr__(self, name: str) -> Any:
-        """The value of a setting."""
         if name not in self.table:
             raise AttributeError(name)
         if name not in self._found:
@@ -269,7 +268,6 @@ class AutoLearner:
         return getattr(self.softmax, "max_memory", None)
 
     def at_width(self, width: int) -> Learner:
-        """The learner for a trellis of this width."""
         return self.arow if width <= NARROW else self.softmax
 
 

@@ -191,7 +191,6 @@ class RankingTrial:
 
     @property
     def constants(self) -> RankingConstants:
-        """What suits the codes."""
         return ranking_constants(self.members)
 
     def _numbers(self, tries: tuple[int, ...]) -> list[int]:

@@ -88,7 +88,6 @@ class RegressorConstraint(HasMethods):  # type: ignore[misc]  # scikit-learn has
         super().__init__(["fit", "predict"])
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether it is a regressor."""
         return bool(super().is_satisfied_by(val) and not isinstance(val, type) and is_regressor(val))
 
     def __str__(self) -> str:
@@ -117,7 +116,6 @@ class Spelled(NamedTuple):
     value: Any
 
     def __format__(self, _: str) -> str:
-        """The name."""
         return self.name
 
 

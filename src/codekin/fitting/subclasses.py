@@ -37,12 +37,10 @@ class ClassPartition:
 
     @classmethod
     def whole(cls, class_index: IntArray) -> ClassPartition:
-        """Every class in one part."""
         n_classes = int(class_index.max()) + 1
         return cls(class_index, np.arange(n_classes), np.zeros(n_classes, dtype=bool))
 
     def __len__(self) -> int:
-        """The number of parts."""
         return len(self.class_of_part)
 
     def divided(self, part: int, rows: IntArray) -> ClassPartition:

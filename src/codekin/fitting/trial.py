@@ -229,13 +229,11 @@ class Recipe:
 
     @classmethod
     def of(cls, plan: Any) -> Recipe:
-        """The recipe of a plan."""
         own = {setting.name: getattr(plan, setting.name) for setting in fields(cls) if setting.name in vars(plan)}
         own["prune"] = plan.prune if plan.max_bytes is None else TO_FIT
         return cls(**own, width=plan.codebook.width, code=plan.codebook.kind)
 
     def __str__(self) -> str:
-        """A few words."""
         kind = "tree of width" if self.code == "tree" else "width"
         parts = [f"{kind} {self.width}" if self.n_codes == 1 else f"{self.n_codes} x {kind} {self.width}"]
         parts += [f"{self.rerank} re-ranking{LISTED_BY[self.candidates]}"] * (self.rerank is not None)
@@ -264,16 +262,13 @@ class Trial:
     fits: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Trial:
-        """The trial whose ``as_dict`` this is."""
         return cls(**{**values, "recipe": Recipe(**values["recipe"])})
 
     def __str__(self) -> str:
-        """One line."""
         return (
             f"{100 * self.accuracy:.2f} %  {in_units(self.n_bytes):>9}  {self.microseconds:>5.1f} us  {self.recipe}"
             + ("" if self.fits else "  (beyond the budget)")
@@ -299,7 +294,6 @@ class Limits:
         return is_small and (self.microseconds is None or microseconds <= self.microseconds)
 
     def __str__(self) -> str:
-        """A few words."""
         size = [] if self.n_bytes is None else [in_units(self.n_bytes)]
         return " and ".join([*size, *([] if self.microseconds is None else [f"{self.microseconds:g} microseconds"])])
 

@@ -62,7 +62,6 @@ class AROWBits(LearningBits):
 
     @property
     def settings(self) -> str:
-        """The settings that bits must share to continue from each other."""
         return f"{super().settings} and average={self.is_averaged}"
 
     def learning(
@@ -93,7 +92,6 @@ class AROWBits(LearningBits):
             yield replace(self, n_steps=n_steps + len(some))
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         margins = super().margins(X)
         if self.is_averaged and self.n_steps:
             late = product_with_dense(SparseRows.of(X, self.n_features), self.state, 2, self.n_threads)

@@ -45,7 +45,6 @@ class BitTask:
 
     @contextmanager
     def around(self, estimator: Any) -> Iterator[None]:
-        """Call the hooks around the fit of ``estimator``, and pass them on if it supports them."""
         takes_callbacks = hasattr(estimator, "set_callbacks")
         with self.context.propagate_callback_context(estimator) if takes_callbacks else nullcontext():
             self.context.call_on_fit_task_begin(estimator=self.owner)
@@ -88,7 +87,6 @@ class EstimatorBits:
 
     @property
     def n_bits(self) -> int:
-        """The number of bits."""
         return len(self.predictors)
 
     @cached_property
@@ -261,7 +259,6 @@ class _Lesson(NamedTuple):
 
     @classmethod
     def of(cls, samples: Samples, code: Code, params: Mapping[str, Any], *, is_pairwise: bool = False) -> _Lesson:
-        """The lesson of a code."""
         weights = {} if samples.weights is None else {"sample_weight": np.asarray(samples.weights)}
         kind = type(code.codebook)
         return cls(samples.X, samples.class_index, code.coding_matrix, kind, {**params, **weights}, is_pairwise)

@@ -134,12 +134,10 @@ class LinearForm(ABC):
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
         return int(self.weights.shape[0])
 
     @property
     def n_bits(self) -> int:
-        """The number of bits."""
         return len(self.bias)
 
     @property
@@ -217,13 +215,11 @@ class LinearBits(LinearForm):
         object.__setattr__(self, "bias", _checked_bias(self.bias, self.weights.shape[1]))
 
     def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
         from codekin.kernels.sparse_product import sparse_times_dense
 
         return sparse_times_dense, (self.weights[:, None], 0)
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         if sparse.issparse(X):
             rows = SparseRows.of(X, self.n_features)
             margins = product_with_dense(rows, self.weights[:, None], 0, self.n_threads)
@@ -233,7 +229,6 @@ class LinearBits(LinearForm):
         return margins
 
     def linear_rows(self) -> LinearRows:
-        """The weights in the form that linear predictors of all kinds have in common."""
         return LinearRows(self.weights, None, None, self.bias)
 
     def sparse(self, threshold: float = 0.0) -> SparseLinearBits:
@@ -274,14 +269,12 @@ class SparseLinearBits(LinearForm):
         return SparseRows.of(self.weights, self.n_bits)
 
     def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
         from codekin.kernels.sparse_product import sparse_times_sparse
 
         weights = self._weight_rows
         return sparse_times_sparse, (weights.indptr, weights.indices, weights.values)
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         if sparse.issparse(X):
             kernel, weights = self.product()
             margins = product_by(kernel, SparseRows.of(X, self.n_features), weights, self.n_bits, self.n_threads)
@@ -291,7 +284,6 @@ class SparseLinearBits(LinearForm):
         return margins
 
     def linear_rows(self) -> LinearRows:
-        """The weights in the form that linear predictors of all kinds have in common."""
         return LinearRows(self.weights.toarray(), None, None, self.bias)
 
 

@@ -281,7 +281,6 @@ class Passes(Generic[Bits]):
     def _restore_block(
         self, saved: Checkpoint, block: int, blocks: Sequence[Block], weights: Float32Array, margins: list[Float32Array]
     ) -> None:
-        """Fill in the result of a finished block."""
         columns, arrays = slice(*blocks[block - 1]), saved.arrays(f"block-{block}")
         weights[:, columns] = arrays["weights"]
         fill_columns(margins, columns, arrays.get("margins", ()))

@@ -101,7 +101,6 @@ class BestWeights:
 
     @property
     def is_known(self) -> bool:
-        """Whether any weights were kept."""
         return self._shape is not None
 
     def keep(self, bits: LearningBits) -> None:
@@ -158,21 +157,17 @@ class LearningBits:
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
         return len(self.state) - self.has_bias
 
     @property
     def n_bits(self) -> int:
-        """The number of bits."""
         return int(self.state.shape[2])
 
     def copy(self) -> Self:
-        """A copy."""
         return replace(self, state=self.state.copy())
 
     @property
     def settings(self) -> str:
-        """The settings that bits must share to continue from each other."""
         return f"fit_intercept={self.has_bias}"
 
     def continuing(self, bits: Any, n_features: int, n_bits: int, begun: Callable[[int], Self]) -> Self:
@@ -202,7 +197,6 @@ class LearningBits:
         return started
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         margins = product_with_dense(SparseRows.of(X, self.n_features), self.state, 0, self.n_threads)
         margins += self.state[-1, 0] * self.has_bias
         return margins
@@ -228,7 +222,6 @@ class LearningBits:
         return as_linear_bits(self.weights(), self.has_bias, self.n_threads)
 
     def linear_rows(self) -> LinearRows:
-        """The weights of the finished predictors."""
         return self.finished().linear_rows()
 
     def ended(self) -> LinearBits:

@@ -48,7 +48,6 @@ class TrainingRows:
 
     @property
     def n_rows(self) -> int:
-        """The number of samples."""
         return self.rows.n_rows
 
     @property
@@ -58,7 +57,6 @@ class TrainingRows:
 
     @property
     def checksum(self) -> str:
-        """A checksum of the samples."""
         return checksum(*self.arrays, self.weight_of_sample)
 
     def in_turns(self, order: Order, seed: int) -> Iterator[tuple[TrainingRows, NDArray[np.int64]]]:
@@ -67,7 +65,6 @@ class TrainingRows:
 
     @property
     def present_classes(self) -> IntArray:
-        """The classes of the samples that have some influence."""
         return np.unique(self.class_of_sample[self.weight_of_sample > 0])
 
     @property
@@ -172,7 +169,6 @@ class StreamedRows:
 
     @property
     def n_rows(self) -> int:
-        """The number of samples."""
         return self.X.shape[0]
 
     @property
@@ -182,7 +178,6 @@ class StreamedRows:
 
     @property
     def present_classes(self) -> IntArray:
-        """The classes of the samples that have some influence."""
         return np.unique(self.class_of_sample[self.weight_of_sample > 0])
 
     @cached_property

@@ -61,13 +61,11 @@ class TreeBits(LinearForm):
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        """Convert the arrays to the narrowest types that hold them."""
         for name in ("counts", "nodes", "lengths", "children"):
             object.__setattr__(self, name, as_narrow(np.asarray(getattr(self, name))))
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
         return len(self.counts)
 
     def sizes(self) -> Float32Array:
@@ -80,7 +78,6 @@ class TreeBits(LinearForm):
 
     @cached_property
     def values(self) -> Float32Array:
-        """The weights as single-precision floats."""
         if self.scale is None:
             return np.asarray(self.weights, dtype=np.float32)
         return sizes_of_steps(self.scale)[self.weights.view(np.uint8)]
@@ -101,7 +98,6 @@ class TreeBits(LinearForm):
 
     @cached_property
     def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The tree as kernels take it."""
         return self.tree.first_bits.astype(np.int64), self.tree.children.astype(np.int64)
 
     @cached_property
@@ -112,7 +108,6 @@ class TreeBits(LinearForm):
 
     @cached_property
     def bit_of_weight(self) -> IntArray:
-        """Which bit each weight is for."""
         first = self.tree.first_bits[self.nodes.astype(np.intp)]
         return np.repeat(first, self.lengths) + self.children.astype(np.intp)
 
@@ -180,7 +175,6 @@ class TreeBits(LinearForm):
         return replace(own, weights=weights, scale=scale)
 
     def decompressed(self) -> TreeBits:
-        """The same predictors with weights of single precision."""
         return replace(self, weights=self.values, scale=None)
 
 
@@ -201,11 +195,9 @@ class TreeMargins:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of samples and bits."""
         return self.rows.n_rows, self.bits.n_bits
 
     def __len__(self) -> int:
-        """The number of samples."""
         return self.rows.n_rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -335,7 +327,6 @@ class WeightsByNode(NamedTuple):
 
     @classmethod
     def of(cls, bits: TreeBits) -> WeightsByNode:
-        """Find the chunks of each node."""
         nodes = bits.nodes.astype(np.intp)
         chunks = np.argsort(nodes, kind="stable")
         first_chunks = np.searchsorted(nodes[chunks], np.arange(bits.tree.n_nodes + 1))
@@ -362,7 +353,6 @@ class WeightsByNode(NamedTuple):
             state[row_of[-1], 0] = self.bits.bias[first_bits[node] : first_bits[node + 1]]
 
     def left_over(self, node: int, features: NDArray[np.int32]) -> LearnedNode:
-        """The weights of other features of a node."""
         is_new = np.zeros(self.bits.n_features + 1, dtype=bool)
         is_new[features] = True
         chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]

@@ -97,7 +97,6 @@ class TreeSamples:
         return int(start), int(stop)
 
     def n_children(self, node: int) -> int:
-        """How many children a node has."""
         return int(self.tree.first_bits[node + 1] - self.tree.first_bits[node])
 
     def n_entries(self, start: int, stop: int) -> int:
@@ -119,7 +118,6 @@ class TreeSamples:
         return self.n_entries(*self.span(node)) * self.n_children(node)
 
     def node(self, node: int) -> Node:
-        """The samples of a node."""
         start, stop = self.span(node)
         first, n_children = int(self.tree.first_bits[node]), self.n_children(node)
         starts = self.tree.bit_starts[first : first + n_children]

@@ -56,7 +56,6 @@ class Workspace:
         self._arrays.clear()
 
     def rows(self, n_rows: int, n_entries: int) -> SparseRows:
-        """Rows to be filled in."""
         indptr = self._array("indptr", n_rows + 1, np.int64)
         return SparseRows(indptr, self._array("indices", n_entries, np.int32), self._array("values", n_entries))
 
@@ -172,7 +171,6 @@ class FinishedNodes:
         report(STAGE, self._done, self._total)
 
     def add(self, node: int, learned: LearnedNode) -> None:
-        """Take a node that is learned."""
         with self._lock:
             self.nodes[node] = learned
             self._unsaved.append(node)

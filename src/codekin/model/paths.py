@@ -33,12 +33,10 @@ class RankedPaths(RankedCodes):
 
     @property
     def trellis(self) -> Any:
-        """The graph of all codes."""
         return self.codes[0].codebook.graph
 
     @property
     def _graph(self) -> tuple[Any, ...]:
-        """The trellis as the kernels take it."""
         return self.trellis.width, self.trellis.digits, self.trellis.edge_offsets
 
     @cached_property

@@ -55,7 +55,6 @@ class ClassPrior:
 
     @cached_property
     def probabilities(self) -> FloatArray:
-        """Of all classes."""
         return np.asarray(self.sizes / self.sizes.sum(dtype=np.float64))
 
     @cached_property
@@ -65,11 +64,9 @@ class ClassPrior:
 
     @cached_property
     def losses(self) -> FloatArray:
-        """Minus the logarithms of the probabilities."""
         return -self.log_probabilities
 
     def rows(self, X: Any) -> IntArray:
-        """The samples without features."""
         lengths = _row_lengths(X)
         return np.zeros(0, np.intp) if lengths is None else np.flatnonzero(lengths == 0)
 

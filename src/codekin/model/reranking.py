@@ -66,7 +66,6 @@ class Reranking:
     n_entries: int = 0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         if not self.max_loss_gap > 0:
             raise ValueError(
                 f"The 'max_loss_gap' of a re-ranking must be greater than 0. Got {self.max_loss_gap} instead."
@@ -103,12 +102,10 @@ class Reranking:
 
     @property
     def source(self) -> CandidateSource:
-        """What lists the candidates."""
         return "code" if self.n_indexed == 0 else "index" if self.n_candidates == 1 else "both"
 
     @cached_property
     def index(self) -> ClassIndex:
-        """The index of the class vectors."""
         assert self.vectors is not None
         return ClassIndex.of(self.vectors, self.n_entries)
 
@@ -154,7 +151,6 @@ class RankedCodes(ABC):
     """Whether all codes must have the same graph."""
 
     def __post_init__(self) -> None:
-        """Check that the codes can be ranked together."""
         first = self.codes[0]
         for code in self.codes:
             codebook = code.codebook
@@ -179,7 +175,6 @@ class RankedCodes(ABC):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return self.codes[0].n_classes
 
     def top_k(self, X: Any, margins: Any, k: int, ranking: Reranking) -> tuple[IntArray, FloatArray]:
