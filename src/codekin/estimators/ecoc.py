@@ -230,7 +230,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         samples = Samples(X, class_index, weights)
         if not (class_index >= 0).all():
             samples = samples.at(np.flatnonzero(class_index >= 0))
-        of_learners = with_other_samples(params, X, self.classes_, self._class_index)
+        of_learners = with_other_samples(params, X, self.classes_, self._class_index) if params else {}
         plan, alternatives, orders = self._plan(of_learners, samples)
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
         context = begin_callbacks(self, plan.learner, n_rounds * plan.codebook.n_bits)
@@ -362,8 +362,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
 
     def _with_probabilities(self, model: Model) -> Model:
         """Margins are log-odds, whatever loss decodes them, unless the decoder itself gives probabilities."""
-        own = None
-        if model.codebook.has_log_odds and not model.decoder.is_learned:
+        own, first = None, model.codes[0]
+        if first.code.codebook.has_log_odds and not first.decoder.is_learned:
             learner = learner_of(self.estimator)
             loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
             own = MinimumLossDecoder(model.coding_matrix, loss, self.weighted_decoding)

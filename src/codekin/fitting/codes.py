@@ -81,7 +81,7 @@ class CodesToLearn:
     """The codes of a model before their bits are learned.
 
     - ``codes``: the codebook with the assignment of each.
-    - ``generators``: one for each code.
+    - ``generators``: one for each code; they do not depend on how many codes learn at the same time.
     - ``shared``: what other trials have learned, which is not learned again.
     - ``learned_decoding``: whether a decoder is learned, too, and taken if it is better.
     """
@@ -92,19 +92,6 @@ class CodesToLearn:
     callbacks: Callbacks
     shared: SharedWork | None = None
     learned_decoding: bool = False
-
-    @classmethod
-    def of(
-        cls, plan: Plan, codes: list[Code], rng: np.random.Generator, callbacks: Callbacks, **options: Any
-    ) -> CodesToLearn:
-        """The codes with generators that do not depend on how many of them learn at the same time."""
-        if options.get("shared") is not None:
-            generators = rng.spawn(len(codes))  # a code must be the same in every trial
-        elif codes[0].codebook.uses_all_threads:
-            generators = [rng] * len(codes)  # in turn
-        else:
-            generators = [rng, *(rng.spawn(len(codes) - 1) if len(codes) > 1 else ())]
-        return cls(plan, codes, generators, callbacks, **options)
 
     def fit(self, samples: Samples, held_out: Samples | None) -> tuple[LearnedCode, ...]:
         """Learn all codes, some of them at the same time if that fits into memory."""
@@ -162,7 +149,8 @@ class CodesToLearn:
         codebook = label_tree(len(classes), min(self.plan.codebook.width or 2, len(classes)))
         places = [code.assignment.codeword_of_class[classes] for code in self.codes]
         codes = [Code(codebook, Assignment(np.argsort(np.argsort(of_code)))) for of_code in places]
-        return CodesToLearn.of(self.plan, codes, self.generators[0].spawn(1)[0], self.callbacks)
+        generators = [self.generators[0].spawn(1)[0]] * len(codes)
+        return CodesToLearn(self.plan, codes, generators, self.callbacks)
 
     def _options(self, on_epoch: OnEpoch | None, number: int) -> dict[str, Any]:
         """The options for a learner: only those that are set, since a custom learner need not know them all."""

@@ -1,4 +1,8 @@
-"""From a plan and samples to a model: the code is chosen, its bits are learned, then its ranking and temperature."""
+"""From a plan and samples to a model: the code is chosen, its bits are learned, then its ranking and temperature.
+
+A model can learn from further batches. Classes can be added later: each gets the free codeword that fits its samples
+best, and nothing else changes.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from codekin.classes import ClassDistances
-from codekin.code import Code
+from codekin.code import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Loss
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.codes import CodesToLearn, SharedWork
@@ -42,16 +47,10 @@ class FitResult:
     @property
     def facts(self) -> dict[str, Any]:
         """What the report says about the fit."""
-        found, facts = (
-            self.decoder_fit,
-            {
-                "decoding": self.plan.decoding,
-                "codebook_reason": self.plan.reason,
-                "budget": self.budget,
-                "trials": self.trials,
-                **{name: value for name, value in asdict(self.temperature).items() if name != "value"},
-            },
-        )
+        found, measures = self.decoder_fit, asdict(self.temperature)
+        del measures["value"]
+        named = {"decoding": self.plan.decoding, "codebook_reason": self.plan.reason, "budget": self.budget}
+        facts = {**named, "trials": self.trials, **measures}
         if found is not None:
             facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
             if self.plan.decoding == "learned":
@@ -92,9 +91,13 @@ def fit_model(
             plan = replace(plan, max_bytes=plan.max_bytes - of_tree)
     rng = plan.generators.bits
     codes = [Code(plan.codebook, order) for order in orders.of(plan.n_codes)]
-    to_learn = CodesToLearn.of(
-        plan, codes, rng, callbacks, shared=shared, learned_decoding=alternatives.learned_decoding
-    )
+    if shared is not None:
+        generators = rng.spawn(len(codes))  # a code must be the same in every trial
+    elif plan.codebook.uses_all_threads:
+        generators = [rng] * len(codes)  # in turn
+    else:
+        generators = [rng, *(rng.spawn(len(codes) - 1) if len(codes) > 1 else ())]
+    to_learn = CodesToLearn(plan, codes, generators, callbacks, shared, alternatives.learned_decoding)
     if plan.is_ranked:
         options: Any = {"held_out": held_out, "rng": rng, "with_temperature": with_temperature}
         fit = fit_ranked(to_learn, plan.rerank, samples, source=plan.candidates, **options)
@@ -118,7 +121,9 @@ def _fit_single(
 ) -> RankedFit:
     """A single code, corrected for class sizes, and its temperature if there are held-out samples."""
     (first,) = to_learn.fit(samples, held_out)
-    codes, _ = corrected_for_sizes((first.member,), samples, held_out)
+    codes: tuple[FittedCode, ...] = (first.member,)
+    if first.member.code.codebook.usual_size_power:
+        codes, _ = corrected_for_sizes(codes, samples, held_out)
     model = Model(codes)
     temperature = fit_temperature(model, held_out) if held_out is not None and with_temperature else Temperature()
     return RankedFit(model, temperature, first)
@@ -139,3 +144,56 @@ def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Gen
     first = model.first
     bits = learner.partial_fit(first.bits, samples, first.code, rng=rng)
     return Model((FittedCode(first.code, bits, first.decoder),))
+
+
+def grown(model: Model, margins: Margins, new_class: IntArray, places: IntArray, loss: Loss) -> Model:
+    """The model with free codewords for new classes; the bits stay as they are.
+
+    - ``margins``, ``new_class``: samples of the new classes, which are numbered from 0.
+    - ``places``: the class that each one of the grown model was before; new ones follow the old ones.
+    """
+    codebook, decoder = model.codebook, model.decoder
+    codebook.check_growth()
+    codewords = best_free_codewords(model.code, margins, new_class, loss)
+    codeword_of_class = np.concatenate([model.assignment.codeword_of_class, codewords])[places]
+    code = Code(codebook, replace(model.assignment, codeword_of_class=codeword_of_class))
+    own: Any = decoder
+    if decoder.is_learned:
+        grown_code = FittedCode(
+            code, model.bits, own.with_codewords(codebook.indicators_at(codewords)).in_order(places)
+        )
+    else:
+        is_weighted = getattr(own, "is_weighted", False)
+        grown_code = FittedCode.of(code, model.bits, decoder.loss, is_weighted=is_weighted)
+    return Model((grown_code,), temperature=model.temperature)
+
+
+def best_free_codewords(code: Code, margins: Margins, new_class: IntArray, loss: Loss) -> IntArray:
+    """A free codeword for each new class, such that the sum of the classes' mean decoding losses is minimal.
+
+    Each row of ``margins`` is a sample of one of the new classes, which ``new_class`` numbers from 0.
+    """
+    codebook, free, n_new = code.codebook, code.free_codewords, int(new_class.max()) + 1
+    if len(free) < n_new:
+        needs = (
+            "1 new class needs a free codeword" if n_new == 1 else f"{n_new} new classes need as many free codewords"
+        )
+        raise ValueError(
+            f"{needs}. Got {len(free)} among the {codebook.n_codewords} of the codebook. "
+            "Train again with more reserved codewords."
+        )
+    costs = _mean_losses(codebook.indicators_at(free).astype(np.float64), margins, new_class, loss)
+    return free[linear_sum_assignment(costs)[1]]
+
+
+def _mean_losses(codewords: FloatArray, margins: Margins, new_class: IntArray, loss: Loss) -> FloatArray:
+    """The mean loss of each codeword over the samples of each new class: per bit there are three losses to average."""
+    counts = np.bincount(new_class)
+    means = []
+    for bit in (1.0, -1.0):
+        total = np.zeros((len(counts), margins.shape[1]))
+        np.add.at(total, new_class, loss(bit * margins.astype(np.float64)))
+        means.append(total / counts[:, None])
+    of_zeros = float(loss(np.zeros(1))[0]) * (codewords == 0).sum(axis=1)
+    positive, negative = (codewords > 0).astype(np.float64), (codewords < 0).astype(np.float64)
+    return np.asarray(means[0] @ positive.T + means[1] @ negative.T + of_zeros)

@@ -22,7 +22,6 @@ from codekin.code import KINDS, Assignment, Code, Codebook, IntArray
 from codekin.codebooks.graphs import label_tree
 from codekin.fitting.classes import MAX_CLASSES_AS_MATRIX, Classes, classes_as_learned
 from codekin.fitting.plan import Plan
-from codekin.fitting.setting import check_assignment_choice
 from codekin.fitting.trial import SEED, Holdout, hold_out_classes, most_accurate
 from codekin.learners import AROW, Learner
 from codekin.samples import Samples
@@ -244,7 +243,6 @@ def choose_assignment(
     policy "learnability" is :func:`learnability_assignment`, "online" is LTLS's own; all others follow the distances of
     ``classes``.
     """
-    check_assignment_choice(choice)
     if isinstance(choice, str):
         return _assignment_by_name(choice, codebook, classes, rng)
     if callable(choice) and not isinstance(choice, Assignment | AssignmentResult):

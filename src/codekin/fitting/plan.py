@@ -29,7 +29,6 @@ from codekin.fitting.trial import column_trials
 from codekin.learners import LEARNERS, Learner, Softmax, learner_of
 from codekin.learners.compact import Precision
 from codekin.learners.estimators import declared_limit
-from codekin.learners.independent import check_kind
 from codekin.model.reranking import CandidateSource
 from codekin.samples import Samples
 
@@ -214,7 +213,8 @@ def code_plan(
     )
     classes = replace(classes, trials=lambda: column_trials(learner, samples, n_classes, rngs.codebook))
     codebook = choose_codebook(choice, n_bits, classes, rngs.codebook, n_symbols=n_symbols)
-    check_kind(learner, codebook)
+    named = learner if classifier is None else classifier
+    codebook.check_learner(type(named).__name__, bool(getattr(learner, "learns_targets", False)))
     check_settings(ECOC_SETTINGS, values, kind=codebook.kind)
     is_log_odds = given["calibrate"] is not None and not codebook.has_symbol_margins
     own_loss: LossLike = "logistic" if is_log_odds else learner.decoding_loss(codebook)
