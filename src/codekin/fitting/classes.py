@@ -18,12 +18,13 @@ from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_
 from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA, learned_confusion_distances
 from codekin.classes.learnability import ClassMoments, class_moments
 from codekin.classes.samples import ColumnTrials
-from codekin.code import FloatArray, IntArray
+from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.code.codebook import symbol_parameters
 from codekin.fitting.setting import are_distances, check_distances_choice, shown
+from codekin.learners import Learner
 from codekin.learners.estimators import declared_limit, seeded
 from codekin.progress import report
-from codekin.samples import Samples
+from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
 MAX_CLASSES_AS_MATRIX = 200
 """Up to this many classes, learnability is a matrix, and the search needs no initial order."""
@@ -39,6 +40,8 @@ STAGES = {
 MAX_CATEGORIES = 100
 """How many values of a non-numeric column become features; rarer ones do not."""
 
+ENOUGH_FOR_COLUMNS, PER_CLASS_FOR_COLUMNS = 2_000, 20
+"""Fifths of the samples are left out until there are this many."""
 CONFUSION_FOLDS = 3
 """How many times the learner is trained if its own confusion is needed."""
 
@@ -302,3 +305,33 @@ def learner_confusion(learner: Any, X: Any, classes: Classes, n_symbols: int) ->
 def is_search(learner: Any) -> bool:
     """Whether the learner tries settings of an estimator, as a grid search does."""
     return hasattr(learner, "estimator") and hasattr(learner, "cv")
+
+
+def column_trials(learner: Learner, samples: Samples, n_classes: int, rng: np.random.Generator) -> ColumnTrials:
+    """The learner's margins for samples that it did not learn from; columns are learned when they are asked for."""
+    fold_of_sample = stratified_folds(samples.class_index, N_FOLDS, rng)
+    enough = max(ENOUGH_FOR_COLUMNS, PER_CLASS_FOR_COLUMNS * n_classes)
+    sizes = np.cumsum(np.bincount(fold_of_sample, minlength=N_FOLDS))
+    n_tried = min(N_FOLDS, 1 + int(np.searchsorted(sizes, enough)))
+    known = samples.class_index >= 0
+    tried = [np.flatnonzero((fold_of_sample == fold) & known) for fold in range(n_tried)]
+    seed = int(rng.integers(2**31 - 1))
+
+    def margins(columns: CodingMatrix) -> Margins:
+        report(f"trying {columns.shape[1]} columns")
+        # Classes with the same bits in all of these columns are one class to them.
+        rows, row_of_class = np.unique(columns, axis=0, return_inverse=True)
+        code = Code.of(rows)
+        merged = np.where(known, row_of_class.ravel()[samples.class_index], -1)
+        found = []
+        for held_out in tried:
+            class_index = merged.copy()
+            class_index[held_out] = -1
+            kept = Samples(samples.X, class_index, samples.weights)
+            bits = learner.fit(kept, code, rng=np.random.default_rng(seed))
+            found.append(np.asarray(bits.margins(rows_at(samples.X, held_out))))
+        return np.concatenate(found)
+
+    rows = np.concatenate(tried)
+    weights = np.ones(len(rows)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)[rows]
+    return ColumnTrials(samples.class_index[rows], weights, margins)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from codekin._system.arrays import Arrays
 from codekin._system.memory import available_memory, give_back
 from codekin._system.parallel import available_threads, limited_threads, n_workers
 from codekin._system.rows import StoredRows
@@ -26,9 +27,9 @@ from codekin.decoding import DecodedAccuracy, Loss, decoder_of, fit_decoder
 from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import MAX_MARGINS, DecoderFit
 from codekin.decoding.learned import LearnedDecoder
-from codekin.fitting.corrections import class_sizes
-from codekin.fitting.footprint import BYTES_PER_KEPT_WEIGHT, bytes_converted, bytes_of_bits, with_remaining_memory
+from codekin.fitting.footprint import BYTES_PER_KEPT_WEIGHT, bytes_converted, with_remaining_memory
 from codekin.fitting.plan import Plan
+from codekin.fitting.trial import class_sizes
 from codekin.learners import Checkpoints, EpochReport, Learner, Validation
 from codekin.learners.calibration import calibrate_bits
 from codekin.learners.compact import compacted
@@ -42,6 +43,7 @@ from codekin.learners.training import Callbacks
 from codekin.model import FittedCode
 from codekin.progress import JointProgress, Stopped, report, stage, subscribe
 from codekin.samples import Samples, rows_at
+from codekin.states.bits import describe_bits
 
 Result = TypeVar("Result")
 OnEpoch = Callable[[EpochReport], None]
@@ -235,11 +237,18 @@ def compressed(member: FittedCode, plan: Plan, held_out: Samples | None) -> Fitt
         finished = partial(compacted, precision=plan.precision)
         validation = _accuracy_on(held_out, member.decoder)
         most = plan.max_bytes
-        is_small: Any = {} if most in (None, np.inf) else {"is_small_enough": lambda bits: bytes_of_bits(bits) <= most}
+        is_small: Any = {} if most in (None, np.inf) else {"is_small_enough": lambda bits: _bytes_of(bits) <= most}
         bits = bits.pruned(validation, finished=finished, max_loss=plan.prune, **is_small)
     elif plan.precision != "float32":
         bits = compacted(bits, plan.precision)
     return replace(member, bits=bits)
+
+
+def _bytes_of(bits: Any) -> int:
+    """The size of the weights of a code on disk."""
+    arrays: Arrays = {}
+    describe_bits(bits, arrays, [])
+    return sum(array.nbytes for array in arrays.values())
 
 
 def _accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:

@@ -17,16 +17,16 @@ from codekin.code import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Loss
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.codes import CodesToLearn, SharedWork
-from codekin.fitting.corrections import Temperature, corrected_for_sizes, fit_temperature
-from codekin.fitting.footprint import bytes_of_tree, check_memory_needs
+from codekin.fitting.footprint import check_memory_needs
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import Alternatives, Plan
 from codekin.fitting.reranking import RankedFit, fit_ranked
-from codekin.fitting.trial import Trial
+from codekin.fitting.trial import Temperature, Trial, corrected_for_sizes, fit_temperature
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode, Model
 from codekin.model.prior import ClassPrior
 from codekin.samples import Samples
+from codekin.states.classifier import tree_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,9 @@ def fit_model(
         orders = known[plan.codebook.width]
     class_distances = orders.class_distances
     if plan.max_bytes is not None:
-        of_tree = bytes_of_tree(class_distances) / plan.n_codes
+        tree = None if class_distances is None else class_distances.tree
+        arrays = {} if tree is None else tree_arrays(tree)
+        of_tree = sum(array.nbytes for array in arrays.values()) / plan.n_codes
         if of_tree <= plan.max_bytes / 2:  # a search within a budget leaves a larger one out
             plan = replace(plan, max_bytes=plan.max_bytes - of_tree)
     rng = plan.generators.bits

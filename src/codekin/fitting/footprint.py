@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codekin._system.arrays import Arrays, as_narrow
+from codekin._system.arrays import as_narrow
 from codekin._system.memory import in_units
 from codekin._system.rows import BYTES_PER_VALUE, StoredRows, is_sparse
-from codekin.classes import ClassDistances
 from codekin.classes.learnability import MAX_COVARIANCE_FEATURES, MAX_FACTOR_ENTRIES
 from codekin.code import KINDS, Codebook, IntArray
 from codekin.decoding import Loss
@@ -39,8 +38,6 @@ from codekin.model.class_vectors import LARGEST_GAP
 from codekin.model.reranking import NUMBERS_OF_INDEX
 from codekin.samples import Samples
 from codekin.states import SavedClassifier, State
-from codekin.states.bits import describe_bits
-from codekin.states.classifier import tree_arrays
 
 WORKING_BYTES = 16 * 2**20
 """For margins, lists and probabilities of some samples at a time, and small copies of samples. Not counted."""
@@ -356,19 +353,6 @@ def bytes_of_vectors(X: Any, class_index: IntArray, n_classes: int) -> int | Non
     n_entries = n_class_entries(X, class_index, n_classes)
     n_bridges = n_classes * (int(X.shape[1]) // LARGEST_GAP)
     return BYTES_PER_STORED_ENTRY * (n_entries + n_bridges) + 8 * n_classes
-
-
-def bytes_of_tree(class_distances: ClassDistances | None) -> int:
-    """The size of the class tree, if there is one."""
-    tree = None if class_distances is None else class_distances.tree
-    return 0 if tree is None else sum(array.nbytes for array in tree_arrays(tree).values())
-
-
-def bytes_of_bits(bits: Any) -> int:
-    """The size of the weights of a code."""
-    arrays: Arrays = {}
-    describe_bits(bits, arrays, [])
-    return sum(array.nbytes for array in arrays.values())
 
 
 def _bytes_of_order(n_classes: int, n_reserved: int = 0) -> int:

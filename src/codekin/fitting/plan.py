@@ -15,7 +15,7 @@ from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix, symbol_parameters
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.codebooks.graphs import label_tree
 from codekin.decoding.losses import LossLike
-from codekin.fitting.classes import Classes, classes_as_learned
+from codekin.fitting.classes import Classes, classes_as_learned, column_trials
 from codekin.fitting.defaults import (
     MAX_CLUSTERED_CLASSES,
     AutoLearner,
@@ -25,7 +25,6 @@ from codekin.fitting.defaults import (
 )
 from codekin.fitting.setting import check_codebook_choice, check_settings, is_auto, missing_arguments, shown
 from codekin.fitting.settings import ECOC_SETTINGS
-from codekin.fitting.trial import column_trials
 from codekin.learners import LEARNERS, Learner, Softmax, learner_of
 from codekin.learners.compact import Precision
 from codekin.learners.estimators import declared_limit

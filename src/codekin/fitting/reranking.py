@@ -20,12 +20,6 @@ from codekin._system.rows import StoredRows
 from codekin.code import FloatArray, IntArray
 from codekin.code._graph import GraphCodebook, RankingConstants
 from codekin.fitting.codes import CodesToLearn, LearnedCode
-from codekin.fitting.corrections import (
-    Temperature,
-    corrected_for_sizes,
-    fit_temperature,
-    least_at,
-)
 from codekin.fitting.footprint import check_ranking_needs
 from codekin.fitting.learned_vectors import (
     centroid_vectors,
@@ -34,7 +28,16 @@ from codekin.fitting.learned_vectors import (
     learned_vectors,
     mixed_vectors,
 )
-from codekin.fitting.trial import Holdout, best_weight, hold_out_classes, hold_out_samples
+from codekin.fitting.trial import (
+    Holdout,
+    Temperature,
+    best_weight,
+    corrected_for_sizes,
+    fit_temperature,
+    hold_out_classes,
+    hold_out_samples,
+    least_at,
+)
 from codekin.model import Candidates, FittedCode, Model
 from codekin.model.class_vectors import ClassIndex, ClassVectors, index_entries
 from codekin.model.reranking import NUMBERS_OF_INDEX, CandidateSource, Reranking
