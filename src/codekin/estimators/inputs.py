@@ -174,38 +174,27 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
 
 def held_out_samples(owner: Any, validation: Any) -> Samples:
     """Checked samples from the ``validation`` parameter of a classifier's ``fit``."""
-    X, labels = _as_pair(validation)
-    X, class_index = owner._validated_samples(X), owner._class_index(labels)
-    if X.shape[0] != len(class_index):
-        raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
-    _check_known_labels(class_index, labels)
-    return Samples(X, class_index)
-
-
-def _as_pair(validation: Any) -> tuple[Any, NDArray[Any]]:
-    """Samples and labels, from the ``validation`` parameter of ``fit``."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
         raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
-    return validation[0], np.asarray(validation[1])
-
-
-def _check_known_labels(class_index: IntArray, labels: NDArray[Any]) -> None:
-    """Raise if no label is known (all are -1), since all choices would be equally bad; warn if some are not."""
+    labels = np.asarray(validation[1])
+    X, class_index = owner._validated_samples(validation[0]), owner._class_index(labels)
+    if X.shape[0] != len(class_index):
+        raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
     unknown = np.flatnonzero(class_index < 0)
-    if not len(unknown):
-        return
-    shown = repr(labels[unknown[:1]].tolist()[0])
-    if len(unknown) == len(labels):
+    shown = repr(labels[unknown[:1]].tolist()[0]) if len(unknown) else ""
+    if len(unknown) == len(labels) > 0:  # all choices would be equally bad
         raise ValueError(
             f"None of the {len(labels):,} validation samples has a label of the training samples. "
             f"Got {shown}, for example."
         )
-    warnings.warn(
-        f"{len(unknown):,} of the {len(labels):,} validation samples have labels that no training sample has, "
-        f"{shown} for example; they count as errors.",
-        stacklevel=5,
-    )
+    if len(unknown):
+        warnings.warn(
+            f"{len(unknown):,} of the {len(labels):,} validation samples have labels that no training sample has, "
+            f"{shown} for example; they count as errors.",
+            stacklevel=4,
+        )
+    return Samples(X, class_index)
 
 
 def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
@@ -219,20 +208,15 @@ def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
         return _tree_of_labels(taxonomy, names)
     if isinstance(taxonomy, Mapping):
         return _tree_of_labels(ClassTree.from_nested(taxonomy), names)
-    if hasattr(taxonomy, "edges"):
-        taxonomy = list(taxonomy.edges)
-    return ClassTree.from_edges(_named_edges(taxonomy), classes=names)
-
-
-def _named_edges(taxonomy: Any) -> list[tuple[str, str]]:
+    edges = list(taxonomy.edges) if hasattr(taxonomy, "edges") else taxonomy
     rule = "The 'taxonomy' parameter must be a ClassTree, (parent, child) pairs, a nested dict or a networkx graph."
-    if isinstance(taxonomy, str) or not isinstance(taxonomy, Iterable):
-        raise ValueError(f"{rule} Got {taxonomy!r} instead.")
-    edges = list(taxonomy)
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise ValueError(f"{rule} Got {edges!r} instead.")
+    edges = list(edges)
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sized) or len(edge) != 2:
             raise ValueError(f"{rule} Got {edge!r} instead of a pair.")
-    return [(str(parent), str(child)) for parent, child in edges]
+    return ClassTree.from_edges([(str(parent), str(child)) for parent, child in edges], classes=names)
 
 
 def _tree_of_labels(tree: ClassTree, names: list[str]) -> ClassTree:

@@ -106,9 +106,10 @@ class CodesToLearn:
                 for number in group:
                     code = learned.pop(number)
                     finished.append(code._replace(member=compressed(code.member, self.plan, held_out)))
-                    # Only trials need the weights as they were.
-                    n_learned = 0 if self.shared is None else bytes_held(code.member.bits)
-                    held.append(bytes_held(finished[-1].member.bits) + n_learned)
+                    if len(finished) < n_codes:
+                        # Only trials need the weights as they were.
+                        kept = [finished[-1], *([] if self.shared is None else [code])]
+                        held += [int(getattr(each.member.bits, "nbytes", 0)) for each in kept]
                     del code
                     give_back()
         return tuple(finished)
@@ -288,11 +289,6 @@ def with_shared_threads(plan: Plan, n_codes: int) -> Plan:
     if n_codes == 1 or n_threads is None:
         return plan
     return replace(plan, learner=replace(learner, n_threads=max(n_threads // n_codes, 1)))
-
-
-def bytes_held(bits: Any) -> int:
-    """The memory of learned bits before they are used."""
-    return int(getattr(bits, "nbytes", 0))
 
 
 def in_parallel(tasks: Mapping[int, Callable[[], Result]]) -> dict[int, Result]:

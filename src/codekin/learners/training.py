@@ -113,17 +113,21 @@ class BestWeights:
 
     def mapped(self) -> Float32Array:
         """The weights that were kept last, read from disk when they are used."""
-        assert self._shape is not None
-        if self._file is None:
-            assert self._held is not None
+        if self._held is not None:
             return self._held
+        assert self._file is not None
         return np.memmap(self._file, np.float32, "r", shape=self._shape)
 
     def _put(self, shape: tuple[int, int], blocks: Callable[[], Iterable[Float32Array]]) -> None:
         self._shape = shape
         if self._held is None and 4 * shape[0] * shape[1] >= LEAST_ON_DISK:
             try:
-                self._write(blocks())
+                if self._file is None:
+                    self._file = TemporaryFile(prefix="codekin-")  # noqa: SIM115  (closed when it is forgotten)
+                self._file.seek(0)
+                for block in blocks():
+                    self._file.write(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
+                self._file.flush()
                 return
             except OSError:  # the disk is full, or there is no place for temporary files
                 self._file = None
@@ -132,14 +136,6 @@ class BestWeights:
         for block in blocks():
             self._held[start : start + len(block)] = block
             start += len(block)
-
-    def _write(self, blocks: Iterable[Float32Array]) -> None:
-        if self._file is None:
-            self._file = TemporaryFile(prefix="codekin-")  # noqa: SIM115  (closed when it is forgotten)
-        self._file.seek(0)
-        for block in blocks:
-            self._file.write(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
-        self._file.flush()
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,14 +113,12 @@ class TreeBits(LinearForm):
 
     def to_csr(self) -> sparse.csr_array:
         """The weights as a sparse matrix of shape (n_features, n_bits)."""
-        starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        indptr = starts[np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])]
-        return sparse.csr_array((self.values, self.bit_of_weight, indptr), shape=(self.n_features, self.n_bits))
+        parts = self.values, self.bit_of_weight, _starts(self.lengths)[_starts(self.counts)]
+        return sparse.csr_array(parts, shape=(self.n_features, self.n_bits))
 
     def linear_rows(self) -> LinearRows:
         """Rows with all bits of the tree; features without weights share the first row."""
-        starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        n_weights = np.diff(starts[np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])])
+        n_weights = np.diff(_starts(self.lengths)[_starts(self.counts)])
         used = np.flatnonzero(n_weights)
         row_of_feature = np.zeros(self.n_features, dtype=np.int32)
         row_of_feature[used] = np.arange(1, len(used) + 1)
@@ -335,40 +333,33 @@ class WeightsByNode(NamedTuple):
 
     def put_into(self, state: Float32Array, node: int, features: NDArray[np.int32]) -> None:
         """Start the state of a node with the weights and curvatures that its features had, and with its bias."""
-        row_of = np.full(self.bits.n_features + 1, -1, dtype=np.intp)
+        row_of, bits = np.full(self.bits.n_features + 1, -1, dtype=np.intp), self.bits
         row_of[features] = np.arange(len(features))
-        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
-        chunks = chunks[row_of[self.feature_of_chunk[chunks]] >= 0]
-        lengths = self.bits.lengths[chunks].astype(np.intp)
-        own = _within_runs(self.starts[chunks], lengths)
-        rows, children = (
-            np.repeat(row_of[self.feature_of_chunk[chunks]], lengths),
-            self.bits.children[own].astype(np.intp),
-        )
-        state[rows, 0, children] = self.bits.values[own]
-        if self.bits.curvatures is not None:
-            state[rows, 1, children] = self.bits.curvatures[own]
+        of_chunks, lengths, own = self._chunks(node, row_of >= 0)
+        rows, children = np.repeat(row_of[of_chunks], lengths), bits.children[own].astype(np.intp)
+        state[rows, 0, children] = bits.values[own]
+        if bits.curvatures is not None:
+            state[rows, 1, children] = bits.curvatures[own]
         if row_of[-1] >= 0:
-            first_bits = self.bits.tree.first_bits
-            state[row_of[-1], 0] = self.bits.bias[first_bits[node] : first_bits[node + 1]]
+            state[row_of[-1], 0] = bits.bias[bits.tree.first_bits[node] : bits.tree.first_bits[node + 1]]
 
     def left_over(self, node: int, features: NDArray[np.int32]) -> LearnedNode:
-        is_new = np.zeros(self.bits.n_features + 1, dtype=bool)
-        is_new[features] = True
-        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
-        chunks = chunks[~is_new[self.feature_of_chunk[chunks]]]
-        lengths = self.bits.lengths[chunks].astype(np.int64)
-        own = _within_runs(self.starts[chunks], lengths)
-        bits = self.bits
+        is_old, bits = np.ones(self.bits.n_features + 1, dtype=bool), self.bits
+        is_old[features] = False
+        of_chunks, lengths, own = self._chunks(node, is_old)
         curvatures = np.ones(len(own), np.float32) if bits.curvatures is None else bits.curvatures[own]
-        of_chunks = self.feature_of_chunk[chunks].astype(np.int32), lengths
-        return LearnedNode(*of_chunks, bits.children[own].astype(np.int32), bits.values[own], curvatures)
+        children = bits.children[own].astype(np.int32)
+        return LearnedNode(of_chunks.astype(np.int32), lengths, children, bits.values[own], curvatures)
 
-
-def _within_runs(starts: NDArray[Any], lengths: NDArray[Any]) -> IntArray:
-    """The positions of runs with these starts and lengths, one run after the other."""
-    before = np.cumsum(lengths, dtype=np.intp) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    def _chunks(self, node: int, is_wanted: NDArray[np.bool_]) -> tuple[IntArray, IntArray, IntArray]:
+        """The features and lengths of a node's chunks of some features, and where their weights are."""
+        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
+        chunks = chunks[is_wanted[self.feature_of_chunk[chunks]]]
+        lengths = self.bits.lengths[chunks].astype(np.int64)
+        # The positions of runs with these starts and lengths, one run after the other.
+        before = np.cumsum(lengths, dtype=np.intp) - lengths
+        own = np.repeat(self.starts[chunks] - before, lengths) + np.arange(lengths.sum())
+        return self.feature_of_chunk[chunks], lengths, own
 
 
 def _starts(lengths: NDArray[Any]) -> IntArray:

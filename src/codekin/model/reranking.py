@@ -213,12 +213,12 @@ class RankedCodes(ABC):
         """The losses of classes that were rescored, one per sample, and NaN for others."""
         best, losses = self.rescored(X, margins, ranking), np.full(len(class_index), np.nan)
         found, place = np.nonzero(best.classes == class_index[:, None])
-        losses[found] = best.losses[found, place] + self.constant_losses(margins)[found, 0]
+        losses[found] = (best.losses + self.constant_losses(margins))[found, place]
         return losses
 
-    def constant_losses(self, margins: Any) -> FloatArray:
-        """The part of the loss that is the same for all classes of a sample, (n_samples, 1)."""
-        return np.zeros((len(margins[0]), 1))
+    def constant_losses(self, margins: Any) -> FloatArray:  # noqa: ARG002
+        """The part of the loss that is the same for all classes of a sample, (n_samples, 1); here (1, 1)."""
+        return np.zeros((1, 1))
 
     def _n_listed(self, ranking: Reranking) -> int:
         """How many of its best classes each code contributes."""
