@@ -140,11 +140,11 @@ def test_a_further_code_gets_what_the_others_leave(topics, monkeypatch, one_thre
     held_out = topics.X[:200], y[:200]
     model = limited(recipe, 10**8).fit(topics.X, y, validation=held_out).model_
     assert given == [10**8, 10**8 - model.codes[0].bits.nbytes]
-    monkeypatch.setattr("codekin.fitting.codes.bytes_held", lambda _: 10**8 - 1)
+    monkeypatch.setattr("codekin.learners.linear.LinearForm.nbytes", property(lambda _: 10**8 - 1))
     sentence = r"but 1 B are allowed by max_memory\. .* Finished codes take 95.4 MiB of 95.4 MiB already\.$"
     with pytest.raises(MemoryError, match=sentence):
         limited(recipe, 10**8).fit(topics.X, y, validation=held_out)
-    monkeypatch.setattr("codekin.fitting.codes.bytes_held", lambda _: 10**8)
+    monkeypatch.setattr("codekin.learners.linear.LinearForm.nbytes", property(lambda _: 10**8))
     with pytest.raises(MemoryError, match=r"^The codes that are learned need 95.4 MiB, but 95.4 MiB are allowed"):
         limited(recipe, 10**8).fit(topics.X, y, validation=held_out)
 

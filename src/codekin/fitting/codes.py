@@ -21,7 +21,7 @@ from codekin._system.arrays import Arrays
 from codekin._system.memory import available_memory, give_back
 from codekin._system.parallel import available_threads, limited_threads, n_workers
 from codekin._system.rows import StoredRows
-from codekin.code import Assignment, Code, Codebook, FloatArray, IntArray, Margins
+from codekin.code import Assignment, Code, Codebook, IntArray, Margins
 from codekin.codebooks.graphs import label_tree
 from codekin.decoding import DecodedAccuracy, Loss, decoder_of, fit_decoder
 from codekin.decoding.decoder import Decoder
@@ -101,7 +101,8 @@ class CodesToLearn:
         at_once = n_parallel_codes(self.plan, self.codes[0].codebook, samples.X, keeps_all=self.shared is not None)
         for first in range(0, n_codes, at_once):
             group = range(first, min(first + at_once, n_codes))
-            with stage(_stage(group, n_codes)) if n_codes > 1 else nullcontext():
+            numbers = f"code {group[0] + 1}" if len(group) == 1 else f"codes {group[0] + 1} to {group[-1] + 1}"
+            with stage(f"{numbers} of {n_codes}") if n_codes > 1 else nullcontext():
                 learned = self._learned(group, samples, held_out, sum(held))
                 for number in group:
                     code = learned.pop(number)
@@ -177,12 +178,6 @@ def one_by_one(on_epoch: OnEpoch) -> OnEpoch:
     return report_pass
 
 
-def _stage(group: range, n_codes: int) -> str:
-    """Which codes are learned, for reports of progress."""
-    first, last = group[0] + 1, group[-1] + 1
-    return f"code {first} of {n_codes}" if first == last else f"codes {first} to {last} of {n_codes}"
-
-
 def learned_code(
     plan: Plan,
     code: Code,
@@ -207,27 +202,18 @@ def learned_code(
     else:
         bits = calibrate_bits(learner, samples, code, method=plan.calibrate, rng=rng)
     member = FittedCode(code, bits, decoder)
-    is_final = not hasattr(getattr(learner, "estimator", learner), "partial_fit")
-    if learned_decoding and is_final and are_alike(samples.X):
-        return LearnedCode(replace(member, decoder=prior_decoder(member, samples)), decoder.loss)
+    X, is_final = samples.X, not hasattr(getattr(learner, "estimator", learner), "partial_fit")
+    if learned_decoding and is_final and isinstance(X, np.ndarray) and (X[:2] == X[0]).all() and (X[0] == X).all():
+        # No bit can learn anything from equal rows: every sample gets the frequencies of the classes.
+        sizes, nothing = class_sizes(samples, code.n_classes), np.zeros((code.n_classes, code.n_bits))
+        of_classes = LearnedDecoder(nothing, np.log(sizes / sizes.sum()), decoder.loss)
+        return LearnedCode(replace(member, decoder=of_classes), decoder.loss)
     fit, rng = None, rng.spawn(1)[0]
     if plan.decoding == "learned" or learned_decoding:
         fit = learned_decoder(plan, member, samples, rng, is_trial=plan.decoding != "learned")
     if fit is not None and (plan.decoding == "learned" or fit.accuracy >= fit.loss_based_accuracy):
         member = replace(member, decoder=fit.decoder)
     return LearnedCode(member, decoder.loss, fit)
-
-
-def are_alike(X: Any) -> bool:
-    """Whether all samples are rows of the same numbers, from which no bit can learn anything."""
-    return isinstance(X, np.ndarray) and bool((X[:2] == X[0]).all() and (X[0] == X).all())
-
-
-def prior_decoder(member: FittedCode, samples: Samples) -> LearnedDecoder:
-    """A decoder that gives every sample the frequencies of the classes."""
-    sizes = class_sizes(samples, member.code.n_classes)
-    nothing: FloatArray = np.zeros((member.code.n_classes, member.code.n_bits))
-    return LearnedDecoder(nothing, np.log(sizes / sizes.sum()), member.decoder.loss)
 
 
 def compressed(member: FittedCode, plan: Plan, held_out: Samples | None) -> FittedCode:

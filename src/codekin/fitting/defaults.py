@@ -133,7 +133,13 @@ def width_of(s: Any) -> int:
     """The width of a trellis, or the most children of a node of a tree."""
     if s.code == "tree":
         return tree_width(s.n_classes)
-    return 2 if _is_compact(s) and s.n_classes < FEW_CLASSES else _widest(s)
+    if _is_compact(s) and s.n_classes < FEW_CLASSES:
+        return 2
+    allowed = getattr(s.given["estimator"], "max_memory", None)
+    limits = [limit for limit in (allowed, available_memory()) if limit is not None]
+    most_bits = min(limits, default=np.inf) / (BYTES_PER_WEIGHT * int(s.X.shape[1]))
+    widths: list[int] = [min(width, s.n_classes) for width in WIDTHS]
+    return next((w for w in widths if trellis_codebook(s.n_classes, w).n_bits <= most_bits), widths[-1])
 
 
 def n_codes_of(s: Any) -> int:
@@ -236,14 +242,6 @@ def are_directions(X: Any) -> bool:
 def _is_compact(s: Any) -> bool:
     """With re-ranking, weights take one byte and are pruned if there are validation samples."""
     return s.rerank is not None and _are_many(s)
-
-
-def _widest(s: Any) -> int:
-    allowed = getattr(s.given["estimator"], "max_memory", None)
-    limits = [limit for limit in (allowed, available_memory()) if limit is not None]
-    most_bits = min(limits, default=np.inf) / (BYTES_PER_WEIGHT * int(s.X.shape[1]))
-    widths: list[int] = [min(width, s.n_classes) for width in WIDTHS]
-    return next((w for w in widths if trellis_codebook(s.n_classes, w).n_bits <= most_bits), widths[-1])
 
 
 # ----- learners -----------------------------------------------------------------------------------------------------

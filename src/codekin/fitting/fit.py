@@ -20,7 +20,7 @@ from codekin.fitting.codes import CodesToLearn, SharedWork
 from codekin.fitting.footprint import check_memory_needs
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import Alternatives, Plan
-from codekin.fitting.reranking import RankedFit, fit_ranked
+from codekin.fitting.reranking import fit_ranked
 from codekin.fitting.trial import Temperature, Trial, corrected_for_sizes, fit_temperature
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode, Model
@@ -101,34 +101,25 @@ def fit_model(
         generators = [rng, *(rng.spawn(len(codes) - 1) if len(codes) > 1 else ())]
     to_learn = CodesToLearn(plan, codes, generators, callbacks, shared, alternatives.learned_decoding)
     if plan.is_ranked:
-        options: Any = {"held_out": held_out, "rng": rng, "with_temperature": with_temperature}
-        fit = fit_ranked(to_learn, plan.rerank, samples, source=plan.candidates, **options)
+        model, temperature, first = fit_ranked(to_learn, samples, held_out, rng, with_temperature=with_temperature)
     else:
-        fit = _fit_single(to_learn, samples, held_out, with_temperature=with_temperature)
-    decoding: Any = "learned" if fit.first.member.decoder.is_learned else "loss"
+        (first,) = to_learn.fit(samples, held_out)
+        of_first: tuple[FittedCode, ...] = (first.member,)
+        if plan.codebook.usual_size_power:
+            of_first, _ = corrected_for_sizes(of_first, samples, held_out)
+        model = Model(of_first)
+        temperature = Temperature() if held_out is None or not with_temperature else fit_temperature(model, held_out)
+    decoding: Any = "learned" if first.member.decoder.is_learned else "loss"
     return FitResult(
-        replace(fit.model, prior=ClassPrior.of(samples, plan.n_classes), temperature=fit.temperature.value),
+        replace(model, prior=ClassPrior.of(samples, plan.n_classes), temperature=temperature.value),
         replace(plan, assignment=orders.policy, decoding=decoding),
         orders,
         class_distances,
-        fit.first.loss,
+        first.loss,
         rng,
-        fit.temperature,
-        decoder_fit=fit.first.decoder_fit,
+        temperature,
+        decoder_fit=first.decoder_fit,
     )
-
-
-def _fit_single(
-    to_learn: CodesToLearn, samples: Samples, held_out: Samples | None, *, with_temperature: bool
-) -> RankedFit:
-    """A single code, corrected for class sizes, and its temperature if there are held-out samples."""
-    (first,) = to_learn.fit(samples, held_out)
-    codes: tuple[FittedCode, ...] = (first.member,)
-    if first.member.code.codebook.usual_size_power:
-        codes, _ = corrected_for_sizes(codes, samples, held_out)
-    model = Model(codes)
-    temperature = fit_temperature(model, held_out) if held_out is not None and with_temperature else Temperature()
-    return RankedFit(model, temperature, first)
 
 
 def begin_fit(plan: Plan, orders: Orders) -> FitResult:

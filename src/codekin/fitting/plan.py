@@ -299,8 +299,9 @@ def _make_codebook(
     wanted = inspect.signature(make).parameters
     arguments: dict[str, Any] = {**symbol_parameters(n_symbols)}
     if not arguments.keys() <= wanted.keys():
+        names = [repr(key) for key, each in CODEBOOKS.items() if "n_symbols" in inspect.signature(each).parameters]
         raise ValueError(
-            f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or {_names_of_symbols()}."
+            f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or one of {', '.join(names)}."
         )
     if "n_symbols" in wanted and wanted["n_symbols"].default is inspect.Parameter.empty:
         arguments["n_symbols"] = n_symbols
@@ -343,9 +344,3 @@ def _check_n_bits(n_bits: int | None, codebook: Codebook, what: str) -> None:
     if n_bits not in (None, codebook.n_bits):
         has = f"{counted(codebook.n_bits, 'bit')} for {counted(codebook.n_codewords, 'class')}"
         raise ValueError(f"{what} has {has}. Got n_bits={n_bits}; leave it out, or choose another codebook.")
-
-
-def _names_of_symbols() -> str:
-    """The codebooks that can have more than two symbols."""
-    names = [repr(name) for name, make in CODEBOOKS.items() if "n_symbols" in inspect.signature(make).parameters]
-    return f"one of {', '.join(names)}"

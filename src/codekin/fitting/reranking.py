@@ -55,34 +55,24 @@ RerankMethod = Literal["centroid", "learned"]
 Listed = tuple[Reranking, Candidates]
 
 
-class RankedFit(NamedTuple):
-    """A model of ranked codes, its temperature before the re-ranking, and its first code as it was learned."""
-
-    model: Model
-    temperature: Temperature
-    first: LearnedCode
-
-
 def fit_ranked(
     codes: CodesToLearn,
-    method: RerankMethod | None,
     samples: Samples,
-    *,
     held_out: Samples | None,
     rng: np.random.Generator,
-    source: CandidateSource = "code",
-    with_temperature: bool = True,
-) -> RankedFit:
+    *,
+    with_temperature: bool,
+) -> tuple[Model, Temperature, LearnedCode]:
     """Learn the codes and choose how their candidates are ranked.
 
     Without validation samples, a trial chooses, and then everything is fitted with all samples and these choices. On
     trees the trial has some of the classes: it makes as good choices as one with all of them, in a fraction of the
     time. On trellises, and where class means do not fit into memory, it has all classes and nine tenths of the samples.
-    ``source`` lists the candidates. ``with_temperature=False`` leaves the temperature at 1.
+
+    Returns the model, its temperature before the re-ranking, which is 1 if it is not wanted, and the first code.
     """
     # Not from the generator itself: the codes must be the same as without a re-ranking.
-    seed = int(rng.spawn(1)[0].integers(2**63))
-    rescoring = Rescoring(method, source, seed)
+    rescoring = Rescoring(codes.plan.rerank, codes.plan.candidates, int(rng.spawn(1)[0].integers(2**63)))
     if held_out is not None:
         learned = codes.fit(samples, held_out)
         members = _members(learned)
@@ -90,7 +80,7 @@ def fit_ranked(
         members, _ = corrected_for_sizes(members, samples, held_out)
         model, _ = RankingTrial(members, samples, held_out, rescoring).choice()
         temperature = fit_temperature(model, held_out) if with_temperature else Temperature()
-        return RankedFit(model, temperature, learned[0])
+        return model, temperature, learned[0]
     trial = _trial(codes, samples, rng)
     on_trial = codes if trial.classes is None else codes.of_some_classes(trial.classes)
     with stage("on nine tenths of the samples" if trial.classes is None else "on some of the classes"):
@@ -103,8 +93,12 @@ def fit_ranked(
     learned = codes.fit(samples, None)
     members, _ = corrected_for_sizes(_members(learned), samples, power=power)
     check_ranking_needs(codes.plan, members, samples)
-    ranking = ranking.with_vectors(final_vectors(members, samples, rescoring, how))
-    return RankedFit(Model(members, ranking), Temperature(value), learned[0])
+    means = _class_means(members, samples, rescoring)
+    passes = _vectors_after_passes(members, samples, rescoring, means)
+    (vectors,) = deque(islice(passes, how.n_passes), maxlen=1)
+    del passes  # what only learning needs
+    ranking = ranking.with_vectors(_mixed(vectors, means, how.share_of_means))
+    return Model(members, ranking), Temperature(value), learned[0]
 
 
 def _members(learned: tuple[LearnedCode, ...]) -> tuple[FittedCode, ...]:
@@ -171,7 +165,10 @@ class RankingTrial:
                 if is_of_codes:
                     longest = lists[-1][1], scores[-1], scores_of_means[-1]
                 else:
-                    longest = self._longest_of_index(vectors, of_means)
+                    source, n = self.rescoring.source, self._numbers(NUMBERS_OF_INDEX)[-1]
+                    found = Model(self.members, Reranking.of_index(source, n, vectors)).candidates(self.held_out.X)
+                    longest = found, found.scores, of_means.scores(self.held_out.X, found.classes)
+                    del found
                 share = fitted_share((-longest[0].losses, *longest[1:]), self._is_true(longest[0]))
                 scores = self._mixed_scores(scores, scores_of_means, share)
                 del longest
@@ -217,14 +214,6 @@ class RankingTrial:
         found = Model(_without_caches(self.members), ranking).candidates(self.held_out.X)
         classes: Any = found.classes.astype(np.int32)
         return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
-
-    def _longest_of_index(
-        self, vectors: ClassVectors, of_means: ClassVectors
-    ) -> tuple[Candidates, FloatArray, FloatArray]:
-        """The longest lists of an index of these vectors, and the scores of both kinds of vectors."""
-        ranking = Reranking.of_index(self.rescoring.source, self._numbers(NUMBERS_OF_INDEX)[-1], vectors)
-        found = Model(self.members, ranking).candidates(self.held_out.X)
-        return found, found.scores, of_means.scores(self.held_out.X, found.classes)
 
     def _lists_of_index(self, vectors: ClassVectors | None) -> list[tuple[Reranking, Candidates, FloatArray]]:
         """What an index of these vectors lists, short lists first, and its dot products with the samples."""
@@ -309,17 +298,6 @@ def _without_caches(members: tuple[FittedCode, ...]) -> tuple[FittedCode, ...]:
     return tuple(replace(member, bits=replace(member.bits)) for member in members)  # type: ignore[type-var]
 
 
-def final_vectors(
-    members: tuple[FittedCode, ...], samples: Samples, rescoring: Rescoring, how: LearnedHow
-) -> ClassVectors | None:
-    """The class vectors of codes that are learned from all samples, made as held-out samples chose."""
-    means = _class_means(members, samples, rescoring)
-    passes = _vectors_after_passes(members, samples, rescoring, means)
-    (vectors,) = deque(islice(passes, how.n_passes), maxlen=1)
-    del passes  # what only learning needs
-    return _mixed(vectors, means, how.share_of_means)
-
-
 def _class_means(members: tuple[FittedCode, ...], samples: Samples, rescoring: Rescoring) -> sparse.csr_array | None:
     """The means of the classes, scaled to length 1, if vectors are learned from them."""
     if rescoring.method != "learned":
@@ -338,11 +316,10 @@ def _vectors_after_passes(
 ) -> Iterator[ClassVectors | None]:
     """The class vectors to try, one after the other; they are learned from the class means."""
     n_classes = members[0].code.n_classes
-    if rescoring.method is None:
-        return iter([None])
     if means is None:
-        vectors = centroid_vectors(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
-        return iter([vectors])
+        options: Any = {"n_classes": n_classes, "sample_weight": samples.weights}
+        yield None if rescoring.method is None else centroid_vectors(samples.X, samples.class_index, **options)
+        return
     index = None
     if rescoring.source != "code":
         index = ClassIndex.of(ClassVectors.of(means), index_entries(n_classes))
@@ -360,11 +337,6 @@ def _vectors_after_passes(
         rate=ranking_constants(members).rate,
         rng=rescoring.seed,
     )
-    return _reported(passes)
-
-
-def _reported(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
-    """The passes to try, each reported before it starts."""
     for number in range(MAX_PASSES):
         report("learning class vectors", number, MAX_PASSES, detail=f"pass {number + 1} of at most {MAX_PASSES}")
         yield next(passes)

@@ -289,20 +289,10 @@ class _Lesson(NamedTuple):
 
         They are 0 and 1 for a bit, numbers without gaps for symbols, and the targets of a real bit.
         """
-        return self._numbered(self.entries(bit, class_index), self.present(bit))
-
-    def further_labels(self, bit: int, predictor: Any) -> tuple[IntArray, NDArray[Any], dict[str, Any]]:
-        """The same for ``partial_fit``, and its argument that says which classes there will be."""
-        known = self.known(bit)
-        used, labels = self._numbered(self.entries(bit, self.class_index), known)
-        if known is None:
-            return used, labels, {}
-        # Models saved by early versions have the classes -1 and +1.
-        classes = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
-        return used, classes[labels], {"classes": classes}
+        return self.numbered(self.entries(bit, class_index), self.present(bit))
 
     @staticmethod
-    def _numbered(entries: CodingMatrix, numbered: IntArray | None) -> tuple[IntArray, NDArray[Any]]:
+    def numbered(entries: CodingMatrix, numbered: IntArray | None) -> tuple[IntArray, NDArray[Any]]:
         """The rows with one of the numbered entries, and the numbers; without any, those that are not NaN."""
         if numbered is None:
             used = np.flatnonzero(~np.isnan(entries))
@@ -368,9 +358,16 @@ def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
 
 def _partial_fit_bit(lesson: _Lesson, part: tuple[Any, int]) -> Any:
     predictor, bit = part
-    used, labels, classes = lesson.further_labels(bit, predictor)
+    known = lesson.known(bit)
+    used, labels = lesson.numbered(lesson.entries(bit, lesson.class_index), known)
+    if not len(used):
+        return predictor
     X, params = lesson.rows(bit, used)
-    return predictor.partial_fit(X, labels, **classes, **params) if len(used) else predictor
+    if known is not None:
+        # Models saved by early versions have the classes -1 and +1.
+        params["classes"] = classes = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
+        labels = classes[labels]
+    return predictor.partial_fit(X, labels, **params)
 
 
 def _rows(values: Any, index: IntArray) -> Any:

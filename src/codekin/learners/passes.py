@@ -234,9 +234,8 @@ class Passes(Generic[Bits]):
                 self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
                 if epoch < n_epochs:
                     known = {"margins": _columns(margins[:epoch], columns)} if margins else {}
-                    own = {"state": {"state": bits.state, **known}}
                     progress = {"block": block, "epoch": epoch, "best_epoch": best_epoch, "n_steps": bits.n_steps}
-                    self._save(blocks, progress, own, _blocks_before(block))
+                    self._save(blocks, progress, {"state": {"state": bits.state, **known}}, _blocks_before(block))
             of_block = bits.gathered()
             weights[:, columns] = of_block
             self._save_block(block, blocks, best_epoch, of_block, margins)

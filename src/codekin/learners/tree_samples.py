@@ -103,16 +103,6 @@ class TreeSamples:
         """How many entries the samples between two places have."""
         return int(self.entries_before[stop] - self.entries_before[start])
 
-    def count_features(self, start: int, stop: int) -> int:
-        """How many features the samples between two places have, if their rows are in memory."""
-        from codekin.kernels.class_index import count_entries
-
-        assert not isinstance(self.held, StoredRows)
-        rows = self.row_of_place[start - self.first_place : stop - self.first_place]
-        ends = np.array([0, len(rows)], dtype=np.int64)
-        workspace = np.empty(self.n_features, dtype=np.int32)
-        return int(count_entries(self.held.indptr, self.held.indices, rows, ends, workspace))
-
     def work(self, node: int) -> int:
         """About how long a pass over the samples of a node takes."""
         return self.n_entries(*self.span(node)) * self.n_children(node)
@@ -142,6 +132,8 @@ class TreeSamples:
         That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples.
         The features are counted only if it matters, and not on disk, where they may be fewer.
         """
+        from codekin.kernels.class_index import count_entries
+
         start, stop = self.span(node)
         n_entries, n_children = self.n_entries(start, stop), self.n_children(node)
 
@@ -150,7 +142,11 @@ class TreeSamples:
             return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
 
         most = needed(min(n_entries, self.n_features))
-        return most if most <= enough or self.is_on_disk else needed(self.count_features(start, stop))
+        if most <= enough or isinstance(self.held, StoredRows):
+            return most
+        rows = self.row_of_place[start - self.first_place : stop - self.first_place]
+        ends, room = np.array([0, len(rows)], dtype=np.int64), np.empty(self.n_features, dtype=np.int32)
+        return needed(int(count_entries(self.held.indptr, self.held.indices, rows, ends, room)))
 
     # ----- rows on disk -----------------------------------------------------------------------------------------
 
