@@ -304,14 +304,20 @@ def with_class_weight(
 
     ``learner`` is None if bits are learned together. It must have no weights by label.
     """
-    _check_weights_of_learner(learner)
+    of_learner: Mapping[str, Any] = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
+    for name, value in of_learner.items():
+        if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:
+            raise ValueError(
+                f"The learner's {name}={value!r} has labels, but a bit has two sides, 0 and 1. "
+                "Use ECOCClassifier(class_weight=...) instead."
+            )
     weights = checked_weights(params.get("sample_weight", sample_weight), X)
     if owner.class_weight is None:
         return weights, dict(params)
     name = "sample_weight" if learner is None else _weight_parameter(learner)
     by_class = weights_by_class(owner.class_weight, owner.classes_, class_index)
-    of_learner = np.asarray(params.get(name, 1.0)) * by_class
-    return by_class if weights is None else weights * by_class, {**params, name: of_learner}
+    both = {**params, name: np.asarray(params.get(name, 1.0)) * by_class}
+    return by_class if weights is None else weights * by_class, both
 
 
 def _weight_parameter(learner: Any) -> str:
@@ -323,17 +329,6 @@ def _weight_parameter(learner: Any) -> str:
     raise ValueError(
         f"The 'class_weight' parameter needs a learner that takes sample weights. {type(learner).__name__} takes none."
     )
-
-
-def _check_weights_of_learner(learner: Any) -> None:
-    """Raise if a learner has weights by label: it only sees the two sides of a bit."""
-    params: Mapping[str, Any] = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
-    for name, value in params.items():
-        if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:
-            raise ValueError(
-                f"The learner's {name}={value!r} has labels, but a bit has two sides, 0 and 1. "
-                "Use ECOCClassifier(class_weight=...) instead."
-            )
 
 
 def check_weights_by_label(classifier: Any) -> None:

@@ -95,14 +95,27 @@ def choose_orders(
     if classes is None:
         own = plan.generators.distances
         classes = classes_as_learned(plan.learner, samples, plan.n_classes, plan.class_distances, rng=own)
-    _check_weights(codebook, samples.X)
+    shape = tuple(getattr(samples.X, "shape", ()))
+    if codebook.width is not None and codebook.weights_per_feature is not None and len(shape) == 2:
+        require_memory(  # before a search for an order, which may need some, too
+            4 * int(shape[1]) * codebook.weights_per_feature,
+            f"A model of {int(shape[1]):,} features x {codebook.n_bits:,} bits x 4 bytes",
+            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
+        )
     if tried and codebook.is_tried_on_some_classes:
         policy = best_of_trees(tried, samples, classes.tree, width=codebook.width or 2, learner=plan.learner)
     elif tried:
         assert held_out is not None
         orders = {name: _found(name, codebook, classes, rng) for name in tried}
-        max_memory = getattr(plan.learner, "max_memory", None)
-        policy = _best_order(orders, codebook, Holdout(samples, held_out), max_memory)
+        learner = AROW(n_epochs=1, max_memory=getattr(plan.learner, "max_memory", None))
+        trial = Holdout(samples, held_out)
+
+        def accuracy(policy: str) -> float:
+            """After one pass over all samples."""
+            code = Code(codebook, orders[policy][0])
+            return trial.accuracy(code, learner, "exponential", np.random.default_rng(SEED))
+
+        policy = most_accurate(orders, accuracy, STAGE)
         found = orders[policy]
     first, result = _found(policy, codebook, classes, rng) if found is None else found
     if plan.policy:
@@ -116,29 +129,6 @@ def choose_orders(
             stacklevel=2,
         )
     return Orders(policy, first, result, classes.known_distances, codebook, classes, rng)
-
-
-def _check_weights(codebook: Codebook, X: Any) -> None:
-    """Raise MemoryError if the weights of a graph's bits do not fit: a search for an order may need some, too."""
-    shape = tuple(getattr(X, "shape", ()))
-    if codebook.width is not None and codebook.weights_per_feature is not None and len(shape) == 2:
-        n_features = int(shape[1])
-        require_memory(
-            4 * n_features * codebook.weights_per_feature,
-            f"A model of {n_features:,} features x {codebook.n_bits:,} bits x 4 bytes",
-            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
-        )
-
-
-def _best_order(orders: dict[str, Found], codebook: Codebook, trial: Holdout, max_memory: int | None) -> str:
-    """The policy whose order is the most accurate after one pass of AROW over all samples."""
-    learner = AROW(n_epochs=1, max_memory=max_memory)
-
-    def accuracy(policy: str) -> float:
-        code = Code(codebook, orders[policy][0])
-        return trial.accuracy(code, learner, "exponential", np.random.default_rng(SEED))
-
-    return most_accurate(orders, accuracy, STAGE)
 
 
 def best_of_trees(policies: tuple[str, ...], samples: Samples, tree: ClassTree, *, width: int, learner: Learner) -> str:

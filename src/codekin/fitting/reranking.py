@@ -97,7 +97,9 @@ def fit_ranked(
     passes = _vectors_after_passes(members, samples, rescoring, means)
     (vectors,) = deque(islice(passes, how.n_passes), maxlen=1)
     del passes  # what only learning needs
-    ranking = ranking.with_vectors(_mixed(vectors, means, how.share_of_means))
+    vectors = _mixed(vectors, means, how.share_of_means)
+    n_entries = index_entries(vectors.n_classes) if vectors is not None and ranking.n_indexed else 0
+    ranking = replace(ranking, vectors=vectors, n_entries=n_entries)  # perhaps of more classes
     return Model(members, ranking), Temperature(value), learned[0]
 
 
@@ -189,18 +191,14 @@ class RankingTrial:
         assert best is not None
         return best, how
 
-    @property
-    def constants(self) -> RankingConstants:
-        return ranking_constants(self.members)
-
     def _numbers(self, tries: tuple[int, ...]) -> list[int]:
         """The numbers of candidates to try: those of an index, but no more than suit the codes."""
-        n_classes, own = self.members[0].code.n_classes, self.constants.candidate_numbers
+        n_classes, own = self.members[0].code.n_classes, ranking_constants(self.members).candidate_numbers
         return list(dict.fromkeys(min(n, n_classes) for n in (tries if max(tries) <= max(own) else own)))
 
     def _lists_of_codes(self) -> list[Listed]:
         """What the codes list; one code's short lists begin its long one."""
-        numbers = self._numbers(self.constants.candidate_numbers)
+        numbers = self._numbers(ranking_constants(self.members).candidate_numbers)
         if len(self.members) > 1:
             return [(Reranking(n), self._listed(Reranking(n))) for n in numbers]
         longest = self._listed(Reranking(numbers[-1]))
@@ -228,7 +226,7 @@ class RankingTrial:
 
     def _with_loss_gap(self, ranking: Reranking) -> Reranking:
         """The same with the smallest loss gap that costs no accuracy, if there are some to try."""
-        gaps = self.constants.loss_gaps
+        gaps = ranking_constants(self.members).loss_gaps
         if not gaps:
             return ranking
         report("choosing the loss gap of the candidates")

@@ -116,7 +116,7 @@ class EstimatorBits:
         if self.symbols is None and is_numbers and self.stacked is not None:
             weights, intercepts = self.stacked
             return bounded_margins(np.asarray(X @ weights + intercepts))
-        seen = repeat(X) if self.columns is None else (_columns(X, columns) for columns in self.columns)
+        seen = repeat(X) if self.columns is None else (_safe_indexing(X, own, axis=1) for own in self.columns)
         if self.symbols is None:
             margins = [bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
         else:
@@ -306,11 +306,11 @@ class _Lesson(NamedTuple):
         params = {name: _resolved(value, lambda one: self._of_others(bit, one)) for name, value in self.params.items()}
         if len(used) == n_samples:
             return self.X, params
-        X = _columns(_rows(self.X, used), used) if self.is_pairwise else _rows(self.X, used)
-        return X, {
-            name: _rows(value, used) if value is self.params[name] and is_per_sample(value, n_samples) else value
-            for name, value in params.items()
-        }
+        X = _safe_indexing(self.X, used)
+        for name, value in params.items():
+            if value is self.params[name] and is_per_sample(value, n_samples):
+                params[name] = _safe_indexing(value, used)
+        return _safe_indexing(X, used, axis=1) if self.is_pairwise else X, params
 
     def _of_others(self, bit: int, others: OtherSamples) -> Any:
         used, labels = self.labels(bit, others.class_index)
@@ -319,7 +319,7 @@ class _Lesson(NamedTuple):
                 f"No sample of {others.name!r} is of a class that bit {bit} separates from others. Add some of "
                 "every class, or leave it out."
             )
-        return labels if others.values is None else _rows(others.values, used)
+        return labels if others.values is None else _safe_indexing(others.values, used)
 
 
 def _resolved(value: Any, of_others: Callable[[OtherSamples], Any]) -> Any:
@@ -368,11 +368,3 @@ def _partial_fit_bit(lesson: _Lesson, part: tuple[Any, int]) -> Any:
         params["classes"] = classes = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
         labels = classes[labels]
     return predictor.partial_fit(X, labels, **params)
-
-
-def _rows(values: Any, index: IntArray) -> Any:
-    return _safe_indexing(values, index)
-
-
-def _columns(values: Any, index: Any) -> Any:
-    return _safe_indexing(values, index, axis=1)

@@ -109,7 +109,13 @@ class Passes(Generic[Bits]):
         if checkpoints is not None:
             saved = checkpoints.found(self._identity)
         if saved is not None:
-            blocks = _saved_blocks(saved, blocks)
+            wanted, blocks = blocks, [(int(first), int(last)) for first, last in saved.progress["blocks"]]
+            widest, allowed = (max(last - first for first, last in each) for each in (blocks, wanted))
+            if widest > allowed:
+                raise MemoryError(
+                    f"The checkpoint in {saved.folder} trains {widest} bits at once, but there is memory for only "
+                    f"{allowed}. Resume when there is more, or start again without resuming."
+                )
         give_back()  # what checking and measuring the samples took
         bits = self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
         check_learned(bits.weights)
@@ -303,18 +309,6 @@ def fill_columns(margins: list[Float32Array], columns: slice, known: Iterable[Fl
 
 def _blocks_before(block: int) -> list[str]:
     return [f"block-{number}" for number in range(1, block)]
-
-
-def _saved_blocks(saved: Checkpoint, wanted: Sequence[Block]) -> Sequence[Block]:
-    """The blocks of the checkpoint, unless the memory available now requires narrower ones."""
-    blocks = [(int(first), int(last)) for first, last in saved.progress["blocks"]]
-    widest, allowed = (max(last - first for first, last in each) for each in (blocks, wanted))
-    if widest > allowed:
-        raise MemoryError(
-            f"The checkpoint in {saved.folder} trains {widest} bits at once, but there is memory for only {allowed}. "
-            "Resume when there is more, or start again without resuming."
-        )
-    return blocks
 
 
 class _Job(NamedTuple):

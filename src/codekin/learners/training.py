@@ -159,9 +159,6 @@ class LearningBits:
     def n_bits(self) -> int:
         return int(self.state.shape[2])
 
-    def copy(self) -> Self:
-        return replace(self, state=self.state.copy())
-
     @property
     def settings(self) -> str:
         return f"fit_intercept={self.has_bias}"
@@ -183,7 +180,7 @@ class LearningBits:
                 "cannot continue with others."
             )
         if bits is not None and not is_finished:
-            return bits.copy()  # type: ignore[no-any-return]
+            return replace(bits, state=bits.state.copy())  # type: ignore[no-any-return]
         started = begun(n_bits)
         if bits is not None:
             is_dense = isinstance(bits, LinearBits)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -89,11 +89,6 @@ class Reranking:
         """The n best classes of an index, and the best one or the n best of each code, not yet rescored."""
         n_entries = index_entries(vectors.n_classes)
         return cls(n if source == "both" else 1, vectors, n_indexed=n, n_entries=n_entries)
-
-    def with_vectors(self, vectors: ClassVectors | None) -> Self:
-        """The same ranking by other vectors, perhaps of more classes; the size of an index is adapted."""
-        n_entries = index_entries(vectors.n_classes) if vectors is not None and self.n_indexed else 0
-        return replace(self, vectors=vectors, n_entries=n_entries)
 
     def shared_out(self, of_code: FloatArray, losses: FloatArray) -> FloatArray:
         """Redistribute the total probability of the candidates by their final losses; all numbers are logarithms."""
