@@ -35,7 +35,8 @@ def main():
     from codekin._system.parallel import limited_threads
     from codekin.data import load_dataset
     from codekin.fitting import orders, trial
-    from codekin.fitting.defaults import tree_learner, tree_width
+    from codekin.fitting.defaults import tree_width
+    from codekin.fitting.plan import tree_learner
     from codekin.samples import Samples
 
     is_met = True

@@ -270,7 +270,6 @@ class Baselines:
 
     @classmethod
     def of(cls, X: csr_array, class_index: IntArray, n_classes: int) -> Baselines:
-        """The baselines of training samples."""
         n_samples, sizes = len(class_index), np.bincount(class_index, minlength=n_classes)
         members = csr_array(
             (np.ones(n_samples, np.float32), (class_index, np.arange(n_samples))), (n_classes, n_samples)

@@ -10,7 +10,7 @@ from tests.codebooks.test_separating import every_column, samples
 from codekin import ECOCClassifier
 from codekin.classes.samples import ColumnTrials
 from codekin.codebooks.designs.trained import Ensemble, chosen_columns, ecoc_one
-from codekin.fitting.trial import column_trials
+from codekin.fitting.classes import column_trials
 from codekin.learners import IndependentBits
 from codekin.samples import Samples
 

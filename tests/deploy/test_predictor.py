@@ -44,7 +44,7 @@ CLASSIFIERS = {
     ),
     "a tree and an index": (
         ExtremeClassifier(code="tree", width=3, rerank="centroid", candidates="both"),
-        "Model._best_of_row",
+        "Model.single.otherwise",
     ),
     "one byte a weight": (
         ExtremeClassifier(width=5, rerank="centroid", precision="int8"),

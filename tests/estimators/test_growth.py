@@ -11,7 +11,7 @@ from codekin.code import Assignment, Code
 from codekin.codebooks import dense_random, trellis_codebook
 from codekin.decoding import MinimumLossDecoder, ShortestPathDecoder
 from codekin.decoding.losses import get_loss
-from codekin.fitting.growth import best_free_codewords
+from codekin.fitting.fit import best_free_codewords
 from codekin.storage import load_model, save_model
 
 

@@ -11,7 +11,7 @@ from codekin import ExtremeClassifier
 from codekin.code import Assignment, Code
 from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
-from codekin.fitting.corrections import best_power, class_sizes, size_corrected
+from codekin.fitting.trial import best_power, class_sizes, size_corrected
 from codekin.learners import Softmax
 from codekin.model import FittedCode, Model
 from codekin.samples import Samples

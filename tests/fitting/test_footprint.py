@@ -64,7 +64,7 @@ def bytes_of_code(X):
 @pytest.mark.parametrize("kind", SAMPLES)
 @pytest.mark.parametrize("name", KNOWN_AT_ONCE)
 def test_too_little_memory_is_refused_in_one_sentence_before_anything_begins(topics, name, kind, monkeypatch):
-    monkeypatch.setattr("codekin.fitting.fit.choose_code", None)
+    monkeypatch.setattr("codekin.fitting.fit.choose_orders", None)
     with pytest.raises(MemoryError, match=REFUSAL.format("19.5 KiB")):
         limited(RECIPES[name], 20_000).fit(SAMPLES[kind](topics.X), np.asarray(topics.y))
 
@@ -77,7 +77,7 @@ def test_a_budget_is_refused_in_one_sentence_if_nothing_fits_into_memory(topics,
 
 @pytest.mark.parametrize("name", KNOWN_AT_ONCE)
 def test_samples_on_disk_are_refused_alike(topics, name, monkeypatch, tmp_path):
-    monkeypatch.setattr("codekin.fitting.fit.choose_code", None)  # nothing is begun
+    monkeypatch.setattr("codekin.fitting.fit.choose_orders", None)  # nothing is begun
     y = np.asarray(topics.y)
     write_data(tmp_path / "train.svm", SparseData(topics.X, y, np.arange(110)))
     stored = cached_data(tmp_path / "train.svm", n_features=topics.X.shape[1], max_memory=30_000)
@@ -103,7 +103,7 @@ def test_learners_of_any_code_refuse_before_they_learn(learner, monkeypatch):
     ],
 )
 def test_what_is_needed_besides_the_weights_is_refused_before_it_begins(topics, recipe, needs, monkeypatch):
-    monkeypatch.setattr("codekin.fitting.fit.choose_code", None)
+    monkeypatch.setattr("codekin.fitting.fit.choose_orders", None)
     monkeypatch.setattr("codekin.fitting.footprint.BYTES_PER_MEAN", 10**6)
     monkeypatch.setattr("codekin.fitting.footprint.BYTES_PER_ENTRY", 10**6)
     monkeypatch.setattr("codekin.fitting.footprint.BYTES_PER_PAIR", 10**6)
@@ -140,11 +140,11 @@ def test_a_further_code_gets_what_the_others_leave(topics, monkeypatch, one_thre
     held_out = topics.X[:200], y[:200]
     model = limited(recipe, 10**8).fit(topics.X, y, validation=held_out).model_
     assert given == [10**8, 10**8 - model.codes[0].bits.nbytes]
-    monkeypatch.setattr("codekin.fitting.codes.bytes_held", lambda _: 10**8 - 1)
+    monkeypatch.setattr("codekin.learners.linear.LinearForm.nbytes", property(lambda _: 10**8 - 1))
     sentence = r"but 1 B are allowed by max_memory\. .* Finished codes take 95.4 MiB of 95.4 MiB already\.$"
     with pytest.raises(MemoryError, match=sentence):
         limited(recipe, 10**8).fit(topics.X, y, validation=held_out)
-    monkeypatch.setattr("codekin.fitting.codes.bytes_held", lambda _: 10**8)
+    monkeypatch.setattr("codekin.learners.linear.LinearForm.nbytes", property(lambda _: 10**8))
     with pytest.raises(MemoryError, match=r"^The codes that are learned need 95.4 MiB, but 95.4 MiB are allowed"):
         limited(recipe, 10**8).fit(topics.X, y, validation=held_out)
 
@@ -168,7 +168,7 @@ PER_ENTRY = 1_000
 
 def test_class_vectors_need_memory_for_each_of_their_entries(topics, monkeypatch):
     monkeypatch.setattr("codekin.fitting.footprint.BYTES_PER_ENTRY", PER_ENTRY)
-    monkeypatch.setattr("codekin.fitting.fit.choose_code", lambda *_, **__: 1 / 0)  # what follows the check
+    monkeypatch.setattr("codekin.fitting.fit.choose_orders", lambda *_, **__: 1 / 0)  # what follows the check
     y = np.asarray(topics.y)
     n_entries = n_class_entries(topics.X, y, 110)
     pairs = np.column_stack([np.repeat(y, np.diff(topics.X.indptr)), topics.X.indices])
@@ -184,7 +184,7 @@ def test_class_vectors_need_memory_for_each_of_their_entries(topics, monkeypatch
 def test_entries_are_counted_only_where_the_samples_have_more_than_fit(topics, monkeypatch):
     monkeypatch.setattr("codekin.fitting.footprint.BYTES_PER_ENTRY", PER_ENTRY)
     monkeypatch.setattr("codekin.fitting.footprint.n_class_entries", lambda *_: pytest.fail("entries were counted"))
-    monkeypatch.setattr("codekin.fitting.fit.choose_code", lambda *_, **__: 1 / 0)  # what follows the check
+    monkeypatch.setattr("codekin.fitting.fit.choose_orders", lambda *_, **__: 1 / 0)  # what follows the check
     recipe, enough = {"width": 2, "rerank": "centroid"}, PER_ENTRY * topics.X.nnz + bytes_of_code(topics.X)
     with pytest.raises(ZeroDivisionError):
         limited(recipe, enough).fit(topics.X, np.asarray(topics.y))

@@ -9,8 +9,8 @@ from codekin.codebooks import trellis_codebook
 from codekin.data import make_sparse_topics
 from codekin.estimators import ExtremeClassifier, FitReport
 from codekin.fitting import budget, fit
-from codekin.fitting.budget import Task, recipes_within
-from codekin.fitting.trial import Limits, Recipe, Trial
+from codekin.fitting.budget import Limits, Task, recipes_within
+from codekin.fitting.trial import Recipe, Trial
 from codekin.learners import Checkpoints, Softmax
 from codekin.storage import load_model, save_model, stored_bytes
 from tests.fitting.open_settings import open_settings

@@ -90,7 +90,7 @@ def test_a_pruned_model_is_smaller_also_where_many_weights_have_the_same_size(X)
 def test_pruning_drops_as_many_weights_as_have_to_go_and_no_more(X, bits):
     full = bits.margins(X)
     validation = Validation(X, lambda margins: -float(np.abs(margins - full).max()))
-    sizes = [bits.sparse(threshold).weights.nnz for threshold in bits._thresholds(linear.KEPT_SHARES)]
+    sizes = [bits.sparse(threshold).weights.nnz for threshold in bits.thresholds(linear.KEPT_SHARES)]
     for n_weights in (100, 37, 9):
         pruned = bits.pruned(
             validation, max_loss=0.0, is_small_enough=lambda bits, n=n_weights: n_weights_of(bits) <= n

@@ -10,7 +10,8 @@ from codekin._system.parallel import on_threads
 from codekin.code import Assignment, Code
 from codekin.code.tree import label_tree
 from codekin.learners import Checkpoints, Softmax, tree_softmax
-from codekin.learners.tree_samples import NodeMemory, TreeSamples, Workspace, bytes_in_training
+from codekin.learners.tree_samples import TreeSamples
+from codekin.learners.tree_softmax import NodeMemory, Workspace
 from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 40, 100
@@ -38,27 +39,30 @@ def test_no_node_takes_more_than_its_bytes_in_training(own):
     for node in range(own.tree.n_nodes):
         memory = NodeMemory(None)
         with memory.workspace_for(own, node) as workspace:
-            _, features = own.rows(*own.span(node), workspace)
-            workspace.state(len(features), own.n_children(node), 1.0)
             start, stop = own.span(node)
+            copied = workspace.rows(stop - start, own.n_entries(start, stop))
+            features = own.copy_rows(start, stop, copied, workspace.number_of_feature)
+            workspace.state(len(features), own.n_children(node), 1.0)
             positions = 8 * (stop - start + 1)  # a number for each sample, which is not counted
-            assert workspace.nbytes - positions <= bytes_in_training(own, node)
+            assert workspace.nbytes - positions <= own.bytes_in_training(node)
 
 
 def test_the_features_of_a_node_are_counted_only_if_it_matters(own):
     for node in range(own.tree.n_nodes):
         start, stop = own.span(node)
         n_entries, n_children = own.n_entries(start, stop), own.n_children(node)
-        n_features = len(np.unique(own.rows(start, stop, Workspace(own.n_features))[1]))
+        workspace = Workspace(own.n_features)
+        copied = workspace.rows(stop - start, own.n_entries(start, stop))
+        n_features = len(np.unique(own.copy_rows(start, stop, copied, workspace.number_of_feature)))
         exactly = n_features * (8 * n_children + 24) + 8 * n_entries
         at_most = min(n_entries, N_FEATURES) * (8 * n_children + 24) + 8 * n_entries
-        assert bytes_in_training(own, node) == bytes_in_training(own, node, at_most - 1) == exactly
-        assert bytes_in_training(own, node, at_most) == at_most
+        assert own.bytes_in_training(node) == own.bytes_in_training(node, at_most - 1) == exactly
+        assert own.bytes_in_training(node, at_most) == at_most
 
 
 @pytest.mark.parametrize("n_at_once", [1, 2])
 def test_threads_wait_until_there_is_room(own, n_at_once):
-    memory = NodeMemory(n_at_once * bytes_in_training(own, 0))
+    memory = NodeMemory(n_at_once * own.bytes_in_training(0))
     lock, busy, most = Lock(), [], []
     met = Barrier(n_at_once, timeout=30)
 
@@ -76,20 +80,21 @@ def test_threads_wait_until_there_is_room(own, n_at_once):
 
 
 def test_a_workspace_that_is_larger_than_necessary_is_given_back_if_memory_is_short(own):
-    small = min(range(own.tree.n_nodes), key=lambda node: bytes_in_training(own, node))
-    memory = NodeMemory(bytes_in_training(own, 0))
+    small = min(range(own.tree.n_nodes), key=own.bytes_in_training)
+    memory = NodeMemory(own.bytes_in_training(0))
     with memory.workspace_for(own, 0) as workspace:
-        own.rows(*own.span(0), workspace)
+        start, stop = own.span(0)
+        workspace.rows(stop - start, own.n_entries(start, stop))
         workspace.state(N_FEATURES, 4, 1.0)
-        assert workspace.nbytes > bytes_in_training(own, small)
-    memory.keep(bytes_in_training(own, 0) - bytes_in_training(own, small))
+        assert workspace.nbytes > own.bytes_in_training(small)
+    memory.keep(own.bytes_in_training(0) - own.bytes_in_training(small))
     with memory.workspace_for(own, small) as again:
         assert again is workspace
         assert again.nbytes == 0
 
 
 def test_what_nodes_keep_is_counted_while_others_are_learned(own):
-    needed = bytes_in_training(own, 0)
+    needed = own.bytes_in_training(0)
     memory = NodeMemory(needed + 10)
     memory.keep(10)
     with memory.workspace_for(own, 0):
@@ -103,7 +108,7 @@ def test_what_nodes_keep_is_counted_while_others_are_learned(own):
 
 
 def test_a_tree_that_keeps_too_much_is_not_learned_to_the_end(samples, code, monkeypatch, tmp_path):
-    limit = 2 * bytes_in_training(TreeSamples.of(Softmax(), samples, code)[0], 0)
+    limit = 2 * TreeSamples.of(Softmax(), samples, code)[0].bytes_in_training(0)
     within = Softmax(max_memory=limit).fit(samples, code, rng=0)
     assert np.array_equal(within.weights, Softmax().fit(samples, code, rng=0).weights)
     monkeypatch.setattr(tree_softmax, "LEAST_WEIGHT", 0.0)  # all weights are kept

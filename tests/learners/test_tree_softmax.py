@@ -14,8 +14,8 @@ from codekin.code.tree import label_tree
 from codekin.data import SparseData, cached_data, write_data
 from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_softmax
 from codekin.learners.tree_bits import TreeBits
-from codekin.learners.tree_samples import TreeSamples, affordable_threads
-from codekin.learners.tree_softmax import LEAST_WEIGHT
+from codekin.learners.tree_samples import TreeSamples
+from codekin.learners.tree_softmax import LEAST_WEIGHT, affordable_threads
 from codekin.model import FittedCode
 from codekin.progress import subscribe
 from codekin.samples import Samples

@@ -44,8 +44,9 @@ from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.data import TextData, TextVectorizer, read_data, read_taxonomy
 from codekin.data.class_files import read_distances, read_matrix
 from codekin.data.datasets import Data
-from codekin.fitting.choices import choose_codebook, learnability_assignment
 from codekin.fitting.classes import Classes
+from codekin.fitting.orders import learnability_assignment
+from codekin.fitting.plan import choose_codebook
 from codekin.fitting.setting import Need
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.progress import report, reported, reporter

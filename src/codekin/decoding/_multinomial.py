@@ -84,7 +84,6 @@ class Problem:
 
     @property
     def work(self) -> float:
-        """The work of one gradient."""
         n_samples, n_features = self.features.shape
         return work_of_gradient(n_samples, n_features, self.n_classes)
 

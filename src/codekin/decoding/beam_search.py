@@ -57,7 +57,6 @@ class BeamSearchDecoder(Decoder):
     loss: ClassVar[Loss] = LOSSES["logistic"]
 
     def __post_init__(self) -> None:
-        """Check that there is a class for every leaf."""
         if self.assignment.n_classes != self.tree.n_paths:
             raise ValueError(
                 f"A tree of {self.tree.n_paths} leaves needs as many classes. Got {self.assignment.n_classes}."
@@ -67,7 +66,6 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return self.assignment.n_classes
 
     @cached_property

@@ -58,17 +58,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, margins: Any) -> IntArray:
-        """The class with the smallest loss for each sample.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-            Or whatever the bits of the code give instead.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The class with the smallest loss for each sample, (n_samples,)."""
 
     @abstractmethod
     def top_k(self, margins: Any, k: int) -> tuple[IntArray, FloatArray]:
@@ -90,17 +80,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def class_losses(self, margins: Any) -> FloatArray:
-        """The loss of every class; the first of the smallest is that of the class that :meth:`decode` returns.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-            Or whatever the bits of the code give instead.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """The losses of all classes, (n_samples, n_classes); the first of the smallest is that of :meth:`decode`."""
 
     def losses_of(self, margins: Any, classes: IntArray) -> FloatArray:
         """The losses of given classes.
@@ -121,16 +101,7 @@ class Decoder(ABC):
         return np.take_along_axis(np.column_stack([every, np.full(len(every), np.inf)]), classes, axis=1)
 
     def n_listed(self, k: int) -> int:  # noqa: ARG002
-        """How many classes get a loss where the best k are listed: all of them, unless the decoder searches.
-
-        Parameters
-        ----------
-        k : int
-
-        Returns
-        -------
-        int
-        """
+        """How many classes get a loss where the best k are listed: all of them, unless the decoder searches."""
         return self.n_classes
 
     def most_probable(self, margins: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
@@ -199,12 +170,7 @@ class Decoder(ABC):
         return best
 
     def with_narrow_beam(self) -> Self:
-        """The same for lists of candidates of very many samples, in less time if it searches.
-
-        Returns
-        -------
-        Decoder
-        """
+        """The same for lists of candidates of very many samples, in less time if it searches."""
         return self
 
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:

@@ -134,7 +134,10 @@ def fit_decoder(
     generator = np.random.default_rng(rng)
     rows = _drawn(np.flatnonzero(weights > 0), classes, n_classes, n_bits, generator)
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
-    loss_based, held_out = LOSS_BASED[code.codebook.kind](code, loss, is_weighted), _folds(classes, generator)
+    loss_based, n_folds = LOSS_BASED[code.codebook.kind](code, loss, is_weighted), min(N_FOLDS, len(rows))
+    fold_of_row = stratified_folds(classes, n_folds, generator)
+    n_needed = -(-ENOUGH_HELD_OUT * n_folds // len(rows))
+    held_out = [np.flatnonzero(fold_of_row == fold) for fold in range(min(n_folds, n_needed))]
     centre = loss_based.weights, loss_based.biases
     decoder, tried, chosen = choose_decoder(
         margins, classes, weights, held_out, loss=loss_based.decoder.loss, centre=centre, with_products=with_products
@@ -184,15 +187,6 @@ LOSS_BASED: dict[str, Callable[[Code, LossLike, bool], _LossBased]] = {
     "targets": _nearest_target,
 }
 """Maps the kind of a codebook to what a learned decoder is compared with, and shrunk towards."""
-
-
-def _folds(class_index: IntArray, rng: np.random.Generator) -> list[IntArray]:
-    """Samples to hold out in turn, enough of them in all."""
-    n_samples = len(class_index)
-    n_folds = min(N_FOLDS, n_samples)
-    n_needed = -(-ENOUGH_HELD_OUT * n_folds // n_samples)
-    fold_of_sample = stratified_folds(class_index, n_folds, rng)
-    return [np.flatnonzero(fold_of_sample == fold) for fold in range(min(n_folds, n_needed))]
 
 
 def _drawn(rows: IntArray, class_index: IntArray, n_classes: int, n_bits: int, rng: np.random.Generator) -> IntArray:

@@ -50,7 +50,6 @@ class Products:
     """(n_bits,): evidence minus its mean is divided by its scale, which is infinite if it is constant."""
 
     def __post_init__(self) -> None:
-        """Check the shapes and round the weights."""
         weights, means, scales = (np.asarray(a, dtype=np.float64) for a in (self.weights, self.means, self.scales))
         n_bits = len(means)
         if means.shape != scales.shape or weights.ndim != 2 or weights.shape[1] != n_bits * (n_bits + 1) // 2:
@@ -129,17 +128,7 @@ class LearnedDecoder(BlockDecoder):
         return int(self.weights.shape[1])
 
     def with_codewords(self, codewords: CodingMatrix) -> LearnedDecoder:
-        """The same decoder with more classes, which are scored as under the loss; all others stay as they are.
-
-        Parameters
-        ----------
-        codewords : array of shape (n_new_classes, n_bits)
-            Those of the new classes, which come after the others.
-
-        Returns
-        -------
-        LearnedDecoder
-        """
+        """The same decoder with classes of these codewords after the others, scored as under the loss."""
         scale = float(np.abs(self.weights).mean())
         weights = np.vstack([self.weights, scale * codewords])
         biases = np.append(self.biases, np.full(len(codewords), self.biases.mean()))
@@ -148,27 +137,12 @@ class LearnedDecoder(BlockDecoder):
         return replace(self, weights=weights, biases=biases, products=products)
 
     def in_order(self, classes: IntArray) -> LearnedDecoder:
-        """The same decoder with its classes in another order.
-
-        Parameters
-        ----------
-        classes : array of shape (n_classes,)
-            The current index of each class.
-
-        Returns
-        -------
-        LearnedDecoder
-        """
+        """The same decoder with other classes in their places; ``classes`` are their current indices."""
         products = self.products and replace(self.products, weights=self.products.weights[classes])
         return replace(self, weights=self.weights[classes], biases=self.biases[classes], products=products)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays of the decoder by name; single precision is exact for the rounded weights.
-
-        Returns
-        -------
-        dict of str to ndarray
-        """
+        """All arrays of the decoder by name; single precision is exact for the rounded weights."""
         arrays: dict[str, NDArray[Any]] = {"weights": self.weights.astype(np.float32), "biases": self.biases}
         if self.products is not None:
             arrays["product_weights"] = self.products.weights.astype(np.float32)
@@ -193,16 +167,7 @@ class LearnedDecoder(BlockDecoder):
         return cls(arrays["weights"], arrays["biases"], loss, products)
 
     def probabilities(self, margins: Margins) -> FloatArray:
-        """Probabilities of the classes: the softmax of their scores, for which the weights were fitted.
-
-        Parameters
-        ----------
-        margins : array of shape (n_samples, n_bits)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """The softmax of the scores, for which the weights were fitted: (n_samples, n_classes)."""
         return np.asarray(softmax(-self.class_losses(margins), axis=1))
 
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:
@@ -266,13 +231,11 @@ class NearestTargetDecoder(BlockDecoder):
     loss: ClassVar[Loss] = LOSSES["squared"]
 
     def __post_init__(self) -> None:
-        """Round the targets."""
         rounded = rounded_rows(np.asarray(self.targets, dtype=np.float64), WEIGHT_DIGITS)
         object.__setattr__(self, "targets", rounded)
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return len(self.targets)
 
     @property
@@ -282,7 +245,6 @@ class NearestTargetDecoder(BlockDecoder):
 
     @cached_property
     def linear(self) -> LearnedDecoder:
-        """The decoder with the linear scores."""
         targets = np.asarray(self.targets, dtype=np.float64)
         return LearnedDecoder(targets, -np.square(targets).sum(axis=1), self.loss)
 

@@ -5,8 +5,7 @@ from codekin.estimators.extreme import ExtremeClassifier
 from codekin.estimators.subclasses import SubclassClassifier
 from codekin.estimators.text import TextClassifier
 from codekin.estimators.trellis import TrellisClassifier
-from codekin.fitting.report import FitReport
-from codekin.fitting.summary import TrainingReport
+from codekin.fitting.report import FitReport, TrainingReport
 
 __all__ = [
     "ECOCClassifier",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,15 +21,12 @@ from codekin.decoding import LOSSES, Loss
 from codekin.decoding.losses import get_loss
 from codekin.estimators.inputs import label_array
 from codekin.estimators.predictions import Predictions
-from codekin.fitting.growth import grown
+from codekin.fitting.fit import FitResult, grown
 from codekin.fitting.plan import Seed
 from codekin.fitting.report import FitReport, fit_report, restored
 from codekin.model import Model
 from codekin.samples import Samples
 from codekin.states import SavedClassifier
-
-if TYPE_CHECKING:
-    from codekin.fitting.fit import FitResult
 
 
 class CodedClassifier(Predictions, ABC):
@@ -202,9 +199,9 @@ class CodedClassifier(Predictions, ABC):
 
     def _take_parts(self, fit: FitResult) -> None:
         """Set the attributes of the code and its parts."""
-        self.plan_, self._report_facts, orders = fit.plan.as_dict(), fit.facts, fit.chosen.orders
-        self.codebook_, self.assignment_ = fit.chosen.codebook, orders.first
-        self.assignment_result_, self.class_distances_ = orders.result, fit.chosen.class_distances
+        self.plan_, self._report_facts, orders = fit.plan.as_dict(), fit.facts, fit.orders
+        self.codebook_, self.assignment_ = orders.codebook, orders.first
+        self.assignment_result_, self.class_distances_ = orders.result, fit.class_distances
         self.loss_, self._rng = fit.loss, fit.rng
         self._set_model(fit.model)
 

@@ -30,7 +30,8 @@ from codekin.estimators.metadata import (
     with_callbacks,
     with_other_samples,
 )
-from codekin.fitting.fit import ChosenCode, begin_fit, choose_code, fit_model, learn_batch
+from codekin.fitting.fit import begin_fit, fit_model, learn_batch
+from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import Alternatives, Plan, code_plan
 from codekin.fitting.setting import constraints
 from codekin.fitting.settings import ECOC_SETTINGS
@@ -229,12 +230,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         samples = Samples(X, class_index, weights)
         if not (class_index >= 0).all():
             samples = samples.at(np.flatnonzero(class_index >= 0))
-        of_learners = with_other_samples(params, X, self.classes_, self._class_index)
-        plan, alternatives, chosen = self._plan(of_learners, samples)
+        of_learners = with_other_samples(params, X, self.classes_, self._class_index) if params else {}
+        plan, alternatives, orders = self._plan(of_learners, samples)
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
-        context = begin_callbacks(self, plan.learner, n_rounds * chosen.codebook.n_bits)
+        context = begin_callbacks(self, plan.learner, n_rounds * plan.codebook.n_bits)
         samples = Samples(X, class_index, params.get("sample_weight"))
-        self._take_parts(fit_model(plan, samples, alternatives=alternatives, chosen=chosen))
+        self._take_parts(fit_model(plan, samples, alternatives=alternatives, orders=orders))
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -278,8 +279,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         weights, params = with_class_weight(self, X, class_index, sample_weight, params=params, learner=learner)
         samples = Samples(X, class_index, params.get("sample_weight"))
         if is_first:
-            plan, _, chosen = self._plan(params, Samples(X, class_index, weights))
-            begun = begin_fit(plan, chosen)
+            plan, _, orders = self._plan(params, Samples(X, class_index, weights))
+            begun = begin_fit(plan, orders)
             self._take_parts(replace(begun, model=learn_batch(begun.model, plan.learner, samples, begun.rng)))
         else:
             self._set_model(learn_batch(self.model_, self._bit_learner(params), samples, self._rng))
@@ -305,12 +306,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         return "learned" if self.model_.decoder.is_learned else "loss"
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """How metadata reach the learners.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """How metadata reach the learners."""
         return router(self, self._bit_classifier())
 
     def __sklearn_tags__(self) -> Any:
@@ -323,12 +319,12 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
             return LogisticRegression(max_iter=1000)
         return self.estimator if learner_of(self.estimator) is None else None
 
-    def _plan(self, params: Mapping[str, Any], samples: Samples) -> tuple[Plan, Alternatives, ChosenCode]:
+    def _plan(self, params: Mapping[str, Any], samples: Samples) -> tuple[Plan, Alternatives, Orders]:
         """All settings of a fit, with the arguments of the learners, and the code for the samples."""
         classifier, learner = self._bit_classifier(), self._bit_learner(params)
         given, (n_classes, seed) = self.get_params(deep=False), self._n_classes_and_seed()
         plan, alternatives, classes = code_plan(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
-        return plan, alternatives, choose_code(plan, samples, classes=classes)
+        return plan, alternatives, choose_orders(plan, samples, classes=classes)
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
         learner = learner_of(self.estimator)
@@ -366,8 +362,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
 
     def _with_probabilities(self, model: Model) -> Model:
         """Margins are log-odds, whatever loss decodes them, unless the decoder itself gives probabilities."""
-        own = None
-        if model.codebook.has_log_odds and not model.decoder.is_learned:
+        own, first = None, model.codes[0]
+        if first.code.codebook.has_log_odds and not first.decoder.is_learned:
             learner = learner_of(self.estimator)
             loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
             own = MinimumLossDecoder(model.coding_matrix, loss, self.weighted_decoding)

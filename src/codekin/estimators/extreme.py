@@ -26,8 +26,8 @@ from codekin.estimators.inputs import (
 )
 from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.defaults import FitSettings
-from codekin.fitting.fit import FitResult, begin_fit, choose_code, fit_model, learn_batch
-from codekin.fitting.orders import RepeatedOrderError
+from codekin.fitting.fit import FitResult, begin_fit, fit_model, learn_batch
+from codekin.fitting.orders import RepeatedOrderError, choose_orders
 from codekin.fitting.plan import extreme_plan
 from codekin.fitting.setting import check_settings, constraints
 from codekin.fitting.settings import EXTREME_SETTINGS, OF_INDEX, RERANK
@@ -335,7 +335,7 @@ class ExtremeClassifier(CodedClassifier):
             settings = self._settings(X)
             single = {"rerank": None, "candidates": "code", "precision": "float32", "prune": None}
             plan, tried = extreme_plan(settings.with_given(code=settings.code, width=settings.width, **single))
-            begun = begin_fit(plan, choose_code(plan, samples, alternatives=tried))
+            begun = begin_fit(plan, choose_orders(plan, samples, tried=tried.assignments))
             return self._take(replace(begun, model=learn_batch(begun.model, plan.learner, samples, begun.rng)))
         self._set_model(learn_batch(self.model_, self.learner_, samples, self._rng))
         self._report_facts = {"learner": learner_name(self.learner_)}

@@ -173,38 +173,27 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
 
 def held_out_samples(owner: Any, validation: Any) -> Samples:
     """Checked samples from the ``validation`` parameter of a classifier's ``fit``."""
-    X, labels = _as_pair(validation)
-    X, class_index = owner._validated_samples(X), owner._class_index(labels)
-    if X.shape[0] != len(class_index):
-        raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
-    _check_known_labels(class_index, labels)
-    return Samples(X, class_index)
-
-
-def _as_pair(validation: Any) -> tuple[Any, NDArray[Any]]:
-    """Samples and labels, from the ``validation`` parameter of ``fit``."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
         raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
-    return validation[0], np.asarray(validation[1])
-
-
-def _check_known_labels(class_index: IntArray, labels: NDArray[Any]) -> None:
-    """Raise if no label is known (all are -1), since all choices would be equally bad; warn if some are not."""
+    labels = np.asarray(validation[1])
+    X, class_index = owner._validated_samples(validation[0]), owner._class_index(labels)
+    if X.shape[0] != len(class_index):
+        raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
     unknown = np.flatnonzero(class_index < 0)
-    if not len(unknown):
-        return
-    shown = repr(labels[unknown[:1]].tolist()[0])
-    if len(unknown) == len(labels):
+    shown = repr(labels[unknown[:1]].tolist()[0]) if len(unknown) else ""
+    if len(unknown) == len(labels) > 0:  # all choices would be equally bad
         raise ValueError(
             f"None of the {len(labels):,} validation samples has a label of the training samples. "
             f"Got {shown}, for example."
         )
-    warnings.warn(
-        f"{len(unknown):,} of the {len(labels):,} validation samples have labels that no training sample has, "
-        f"{shown} for example; they count as errors.",
-        stacklevel=5,
-    )
+    if len(unknown):
+        warnings.warn(
+            f"{len(unknown):,} of the {len(labels):,} validation samples have labels that no training sample has, "
+            f"{shown} for example; they count as errors.",
+            stacklevel=4,
+        )
+    return Samples(X, class_index)
 
 
 def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
@@ -218,20 +207,15 @@ def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:
         return _tree_of_labels(taxonomy, names)
     if isinstance(taxonomy, Mapping):
         return _tree_of_labels(ClassTree.from_nested(taxonomy), names)
-    if hasattr(taxonomy, "edges"):
-        taxonomy = list(taxonomy.edges)
-    return ClassTree.from_edges(_named_edges(taxonomy), classes=names)
-
-
-def _named_edges(taxonomy: Any) -> list[tuple[str, str]]:
+    edges = list(taxonomy.edges) if hasattr(taxonomy, "edges") else taxonomy
     rule = "The 'taxonomy' parameter must be a ClassTree, (parent, child) pairs, a nested dict or a networkx graph."
-    if isinstance(taxonomy, str) or not isinstance(taxonomy, Iterable):
-        raise ValueError(f"{rule} Got {taxonomy!r} instead.")
-    edges = list(taxonomy)
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise ValueError(f"{rule} Got {edges!r} instead.")
+    edges = list(edges)
     for edge in edges:
         if isinstance(edge, str) or not isinstance(edge, Sized) or len(edge) != 2:
             raise ValueError(f"{rule} Got {edge!r} instead of a pair.")
-    return [(str(parent), str(child)) for parent, child in edges]
+    return ClassTree.from_edges([(str(parent), str(child)) for parent, child in edges], classes=names)
 
 
 def _tree_of_labels(tree: ClassTree, names: list[str]) -> ClassTree:
@@ -319,14 +303,20 @@ def with_class_weight(
 
     ``learner`` is None if bits are learned together. It must have no weights by label.
     """
-    _check_weights_of_learner(learner)
+    of_learner: Mapping[str, Any] = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
+    for name, value in of_learner.items():
+        if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:
+            raise ValueError(
+                f"The learner's {name}={value!r} has labels, but a bit has two sides, 0 and 1. "
+                "Use ECOCClassifier(class_weight=...) instead."
+            )
     weights = checked_weights(params.get("sample_weight", sample_weight), X)
     if owner.class_weight is None:
         return weights, dict(params)
     name = "sample_weight" if learner is None else _weight_parameter(learner)
     by_class = weights_by_class(owner.class_weight, owner.classes_, class_index)
-    of_learner = np.asarray(params.get(name, 1.0)) * by_class
-    return by_class if weights is None else weights * by_class, {**params, name: of_learner}
+    both = {**params, name: np.asarray(params.get(name, 1.0)) * by_class}
+    return by_class if weights is None else weights * by_class, both
 
 
 def _weight_parameter(learner: Any) -> str:
@@ -338,17 +328,6 @@ def _weight_parameter(learner: Any) -> str:
     raise ValueError(
         f"The 'class_weight' parameter needs a learner that takes sample weights. {type(learner).__name__} takes none."
     )
-
-
-def _check_weights_of_learner(learner: Any) -> None:
-    """Raise if a learner has weights by label: it only sees the two sides of a bit."""
-    params: Mapping[str, Any] = learner.get_params(deep=True) if hasattr(learner, "get_params") else {}
-    for name, value in params.items():
-        if name.split("__")[-1] == "class_weight" and isinstance(value, Mapping) and not set(value) <= SIDES:
-            raise ValueError(
-                f"The learner's {name}={value!r} has labels, but a bit has two sides, 0 and 1. "
-                "Use ECOCClassifier(class_weight=...) instead."
-            )
 
 
 def check_weights_by_label(classifier: Any) -> None:

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from numbers import Number
-from types import MethodType
+from types import MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,20 +207,13 @@ class _WeightSignature:
         return method
 
 
-class _NoContext:
-    """Stands in for scikit-learn's callback context."""
-
-    def call_on_fit_task_end(self, *, estimator: Any) -> None:
-        """Nobody listens."""
-
-
 def begin_callbacks(owner: Any, learner: Learner, n_fits: int) -> Any:
     """The callback context of a whole fit, with one task per fitted bit (``n_fits``, folds of calibration included).
 
     The callbacks are called on behalf of ``owner``. Bits that are learned together have no tasks.
     """
     if not hasattr(owner, "_init_callback_context"):
-        return _NoContext()
+        return SimpleNamespace(call_on_fit_task_end=lambda **_: None)  # nobody listens
     tasks = getattr(learner, "tasks", None)
     n_tasks = 0 if tasks is None else n_fits
     context = owner._init_callback_context(max_subtasks=n_tasks, sequential_subtasks=False)

@@ -22,7 +22,7 @@ from codekin.estimators.extreme import ExtremeClassifier
 from codekin.estimators.inputs import label_array
 from codekin.estimators.predictions import Predictions
 from codekin.explaining import Explanation
-from codekin.fitting.summary import TrainingReport
+from codekin.fitting.report import TrainingReport
 from codekin.fitting.trial import microseconds_of
 from codekin.measures import Baselines, Evaluation, evaluated
 from codekin.model import Model

@@ -22,7 +22,6 @@ from codekin.code._graph import GraphCodebook
 from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
 from codekin.fitting.codes import SharedWork
-from codekin.fitting.corrections import fit_temperature
 from codekin.fitting.defaults import GENTLE_PRUNING, FitSettings, candidate_source
 from codekin.fitting.fit import FitResult, fit_model
 from codekin.fitting.footprint import (
@@ -37,7 +36,7 @@ from codekin.fitting.footprint import (
 )
 from codekin.fitting.orders import RepeatedOrderError
 from codekin.fitting.plan import extreme_plan
-from codekin.fitting.trial import TO_FIT, Limits, Recipe, Trial, hold_out_samples, microseconds_of
+from codekin.fitting.trial import TO_FIT, Recipe, Trial, fit_temperature, hold_out_samples, microseconds_of
 from codekin.learners.training import Callbacks
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.prior import ClassPrior
@@ -56,6 +55,29 @@ WORK_OF_MEASURING = 300
 
 Recipes = Generator[Recipe, Trial, None]
 """Yields recipes to try, and is sent the result of each; None if further codes would repeat the first."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a model may cost.
+
+    - ``n_bytes``: of the whole folder on disk.
+    - ``microseconds``: per prediction, on one thread.
+    - ``seconds``: for the search.
+    """
+
+    n_bytes: int | None = None
+    microseconds: float | None = None
+    seconds: float | None = None
+
+    def allow(self, n_bytes: float, microseconds: float = 0.0) -> bool:
+        """Whether a model of this size and speed is within the limits."""
+        is_small = self.n_bytes is None or n_bytes <= self.n_bytes
+        return is_small and (self.microseconds is None or microseconds <= self.microseconds)
+
+    def __str__(self) -> str:
+        size = [] if self.n_bytes is None else [in_units(self.n_bytes)]
+        return " and ".join([*size, *([] if self.microseconds is None else [f"{self.microseconds:g} microseconds"])])
 
 
 @dataclass(frozen=True)
@@ -82,7 +104,6 @@ class Task:
         return options if self.settings[name] == "auto" else (self.settings[name],)
 
     def codebook(self, width: int) -> GraphCodebook:
-        """The codebook of a recipe."""
         return cast("GraphCodebook", CODES[self.settings["code"]](self.n_classes, width))
 
     def memory(self, width: int, n_codes: int = 1) -> int:
@@ -261,7 +282,7 @@ class Search:
         if winner is None:
             winner = self._fit(best.recipe, trials[: trials.index(best)])
         temperature = fit_temperature(winner.model, self.held_out)
-        model = winner.model.with_temperature(temperature.value)
+        model = replace(winner.model, temperature=temperature.value)
         return replace(winner, model=model, temperature=temperature, trials=tuple(trials), budget=str(self.limits))
 
     def _tried(self, recipe: Recipe, before: list[Trial]) -> tuple[Trial, FitResult]:
@@ -313,10 +334,10 @@ class Search:
         if self.limits.allow(self._bytes_of(fit)):
             return fit
         # Predictions do without the class tree, which can be larger than everything else.
-        return replace(fit, chosen=replace(fit.chosen, class_distances=None))
+        return replace(fit, class_distances=None)
 
     def _bytes_of(self, fit: FitResult) -> int:
-        distances = fit.chosen.class_distances
+        distances = fit.class_distances
         tree = None if distances is None else distances.tree
         parts = replace(self.parts, learner=fit.plan.learner, class_tree=tree, plan=fit.plan.as_dict())
         return self.reserved_bytes + bytes_on_disk(fit.model, fit.loss, parts, 2 * MAX_TRIALS)

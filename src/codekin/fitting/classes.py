@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,16 +14,17 @@ from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.utils import get_tags
 
-from codekin._system.messages import suggestion
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
-from codekin.classes.distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA, learned_confusion_distances
+from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA, learned_confusion_distances
 from codekin.classes.learnability import ClassMoments, class_moments
 from codekin.classes.samples import ColumnTrials
-from codekin.code import FloatArray, IntArray
+from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.code.codebook import symbol_parameters
+from codekin.fitting.setting import are_distances, check_distances_choice, shown
+from codekin.learners import Learner
 from codekin.learners.estimators import declared_limit, seeded
 from codekin.progress import report
-from codekin.samples import Samples
+from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
 MAX_CLASSES_AS_MATRIX = 200
 """Up to this many classes, learnability is a matrix, and the search needs no initial order."""
@@ -40,6 +40,8 @@ STAGES = {
 MAX_CATEGORIES = 100
 """How many values of a non-numeric column become features; rarer ones do not."""
 
+ENOUGH_FOR_COLUMNS, PER_CLASS_FOR_COLUMNS = 2_000, 20
+"""Fifths of the samples are left out until there are this many."""
 CONFUSION_FOLDS = 3
 """How many times the learner is trained if its own confusion is needed."""
 
@@ -67,7 +69,6 @@ class Classes:
 
     @cached_property
     def numbers(self) -> Any:
-        """The samples as numbers, None if they are not numeric."""
         return self.features()
 
     @cached_property
@@ -124,7 +125,6 @@ class Classes:
         return class_moments(self.needed_numbers("class moments"), self.class_index, **self._options)
 
     def learnability_factors(self) -> ClassDistances:
-        """Learnability as factors, one vector per class."""
         return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)
 
     def learned_tree(self) -> ClassTree:
@@ -307,56 +307,31 @@ def is_search(learner: Any) -> bool:
     return hasattr(learner, "estimator") and hasattr(learner, "cv")
 
 
-def check_distances_choice(choice: Any) -> None:
-    """Raise if the ``class_distances`` parameter of an estimator is not valid."""
-    names = list(CLASS_DISTANCES_FROM_DATA)
-    if are_distances(choice) or (isinstance(choice, str) and choice in names):
-        return
-    if callable(choice):
-        missing = missing_arguments(choice, [0, 0], {})
-        if missing:
-            name = shown(choice)
-            raise ValueError(
-                f"A function given as 'class_distances' takes X and the class indices. Got {name}: {missing}."
-            )
-        return
-    hint = suggestion(choice, names)
-    if isinstance(choice, dict):
-        hint = " Give a matrix whose rows and columns follow the sorted labels."
-    elif isinstance(choice, str) and choice in CLASS_DISTANCES:
-        hint = f" Make it first: class_distances={choice}(...)."
-    raise ValueError(
-        f"The 'class_distances' parameter must be one of {names}, a matrix, a class tree, a callable or a "
-        f"ClassDistances object. Got {shown(choice)} instead.{hint}"
-    )
+def column_trials(learner: Learner, samples: Samples, n_classes: int, rng: np.random.Generator) -> ColumnTrials:
+    """The learner's margins for samples that it did not learn from; columns are learned when they are asked for."""
+    fold_of_sample = stratified_folds(samples.class_index, N_FOLDS, rng)
+    enough = max(ENOUGH_FOR_COLUMNS, PER_CLASS_FOR_COLUMNS * n_classes)
+    sizes = np.cumsum(np.bincount(fold_of_sample, minlength=N_FOLDS))
+    n_tried = min(N_FOLDS, 1 + int(np.searchsorted(sizes, enough)))
+    known = samples.class_index >= 0
+    tried = [np.flatnonzero((fold_of_sample == fold) & known) for fold in range(n_tried)]
+    seed = int(rng.integers(2**31 - 1))
 
+    def margins(columns: CodingMatrix) -> Margins:
+        report(f"trying {columns.shape[1]} columns")
+        # Classes with the same bits in all of these columns are one class to them.
+        rows, row_of_class = np.unique(columns, axis=0, return_inverse=True)
+        code = Code.of(rows)
+        merged = np.where(known, row_of_class.ravel()[samples.class_index], -1)
+        found = []
+        for held_out in tried:
+            class_index = merged.copy()
+            class_index[held_out] = -1
+            kept = Samples(samples.X, class_index, samples.weights)
+            bits = learner.fit(kept, code, rng=np.random.default_rng(seed))
+            found.append(np.asarray(bits.margins(rows_at(samples.X, held_out))))
+        return np.concatenate(found)
 
-def are_distances(choice: Any) -> bool:
-    """Whether these are distances, and not a name or a function."""
-    # A class has the attributes of its instances, and a protocol checks only these.
-    return not isinstance(choice, type) and (isinstance(choice, ClassDistances | ClassTree) or is_array_like(choice))
-
-
-def is_array_like(choice: Any) -> bool:
-    """Whether NumPy can convert it to an array; not for None and dicts, which become a single object."""
-    return isinstance(choice, list | tuple) or hasattr(choice, "__array__")
-
-
-def missing_arguments(function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> str:
-    """Why a function cannot be called with these arguments; empty if it can, or if its signature is unknown."""
-    try:
-        inspect.signature(function).bind(*given, **named)
-    except TypeError as error:
-        return str(error)
-    except ValueError:
-        return ""
-    return ""
-
-
-def shown(choice: Any) -> str:
-    """A wrong value as shown in an error."""
-    if choice is None or isinstance(choice, str | int | float):
-        return repr(choice)
-    if callable(choice):
-        return str(getattr(choice, "__name__", type(choice).__name__))
-    return f"an object of type {type(choice).__name__}"
+    rows = np.concatenate(tried)
+    weights = np.ones(len(rows)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)[rows]
+    return ColumnTrials(samples.class_index[rows], weights, margins)

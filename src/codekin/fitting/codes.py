@@ -17,18 +17,19 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from codekin._system.arrays import Arrays
 from codekin._system.memory import available_memory, give_back
 from codekin._system.parallel import available_threads, limited_threads, n_workers
 from codekin._system.rows import StoredRows
-from codekin.code import Assignment, Code, Codebook, FloatArray, IntArray, Margins
+from codekin.code import Assignment, Code, Codebook, IntArray, Margins
 from codekin.code.tree import label_tree
 from codekin.decoding import DecodedAccuracy, Loss, decoder_of, fit_decoder
 from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import MAX_MARGINS, DecoderFit
 from codekin.decoding.learned import LearnedDecoder
-from codekin.fitting.corrections import class_sizes
-from codekin.fitting.footprint import BYTES_PER_KEPT_WEIGHT, bytes_converted, bytes_of_bits, with_remaining_memory
+from codekin.fitting.footprint import BYTES_PER_KEPT_WEIGHT, bytes_converted, with_remaining_memory
 from codekin.fitting.plan import Plan
+from codekin.fitting.trial import class_sizes
 from codekin.learners import Checkpoints, EpochReport, Learner, Validation
 from codekin.learners.calibration import calibrate_bits
 from codekin.learners.compact import compacted
@@ -42,6 +43,7 @@ from codekin.learners.training import Callbacks
 from codekin.model import FittedCode
 from codekin.progress import JointProgress, Stopped, report, stage, subscribe
 from codekin.samples import Samples, rows_at
+from codekin.states.bits import describe_bits
 
 Result = TypeVar("Result")
 OnEpoch = Callable[[EpochReport], None]
@@ -57,13 +59,13 @@ class LearnedCode(NamedTuple):
 
 @dataclass
 class SharedWork:
-    """What the trials of a search within a budget share: chosen codes of every width, learned ones of the last width.
+    """What the trials of a search within a budget share: chosen orders of every width, learned ones of the last width.
 
     The ``checkpoints`` of a width are removed when the next width starts.
     """
 
     checkpoints: Checkpoints | None = None
-    chosen: dict[int | None, Any] = field(default_factory=dict)
+    orders: dict[int | None, Any] = field(default_factory=dict)
     _codes: dict[int, LearnedCode] = field(default_factory=dict)
     _width: int | None = None
 
@@ -81,7 +83,7 @@ class CodesToLearn:
     """The codes of a model before their bits are learned.
 
     - ``codes``: the codebook with the assignment of each.
-    - ``generators``: one for each code.
+    - ``generators``: one for each code; they do not depend on how many codes learn at the same time.
     - ``shared``: what other trials have learned, which is not learned again.
     - ``learned_decoding``: whether a decoder is learned, too, and taken if it is better.
     """
@@ -93,19 +95,6 @@ class CodesToLearn:
     shared: SharedWork | None = None
     learned_decoding: bool = False
 
-    @classmethod
-    def of(
-        cls, plan: Plan, codes: list[Code], rng: np.random.Generator, callbacks: Callbacks, **options: Any
-    ) -> CodesToLearn:
-        """The codes with generators that do not depend on how many of them learn at the same time."""
-        if options.get("shared") is not None:
-            generators = rng.spawn(len(codes))  # a code must be the same in every trial
-        elif codes[0].codebook.uses_all_threads:
-            generators = [rng] * len(codes)  # in turn
-        else:
-            generators = [rng, *(rng.spawn(len(codes) - 1) if len(codes) > 1 else ())]
-        return cls(plan, codes, generators, callbacks, **options)
-
     def fit(self, samples: Samples, held_out: Samples | None) -> tuple[LearnedCode, ...]:
         """Learn all codes, some of them at the same time if that fits into memory."""
         if self.plan.rerank is not None:
@@ -114,14 +103,16 @@ class CodesToLearn:
         at_once = n_parallel_codes(self.plan, self.codes[0].codebook, samples.X, keeps_all=self.shared is not None)
         for first in range(0, n_codes, at_once):
             group = range(first, min(first + at_once, n_codes))
-            with stage(_stage(group, n_codes)) if n_codes > 1 else nullcontext():
+            numbers = f"code {group[0] + 1}" if len(group) == 1 else f"codes {group[0] + 1} to {group[-1] + 1}"
+            with stage(f"{numbers} of {n_codes}") if n_codes > 1 else nullcontext():
                 learned = self._learned(group, samples, held_out, sum(held))
                 for number in group:
                     code = learned.pop(number)
                     finished.append(code._replace(member=compressed(code.member, self.plan, held_out)))
-                    # Only trials need the weights as they were.
-                    n_learned = 0 if self.shared is None else bytes_held(code.member.bits)
-                    held.append(bytes_held(finished[-1].member.bits) + n_learned)
+                    if len(finished) < n_codes:
+                        # Only trials need the weights as they were.
+                        kept = [finished[-1], *([] if self.shared is None else [code])]
+                        held += [int(getattr(each.member.bits, "nbytes", 0)) for each in kept]
                     del code
                     give_back()
         return tuple(finished)
@@ -132,7 +123,7 @@ class CodesToLearn:
         on_epoch = self.callbacks.on_epoch
         if on_epoch is not None and len(group) > 1:
             on_epoch = one_by_one(on_epoch)
-        with with_remaining_memory(self.plan, n_held) as remaining:
+        with with_remaining_memory(self.plan, n_held) if n_held else nullcontext(self.plan) as remaining:
             plan = with_shared_threads(remaining, len(group))
             tasks = {
                 number: partial(
@@ -164,7 +155,8 @@ class CodesToLearn:
         codebook = label_tree(len(classes), min(self.plan.codebook.width or 2, len(classes)))
         places = [code.assignment.codeword_of_class[classes] for code in self.codes]
         codes = [Code(codebook, Assignment(np.argsort(np.argsort(of_code)))) for of_code in places]
-        return CodesToLearn.of(self.plan, codes, self.generators[0].spawn(1)[0], self.callbacks)
+        generators = [self.generators[0].spawn(1)[0]] * len(codes)
+        return CodesToLearn(self.plan, codes, generators, self.callbacks)
 
     def _options(self, on_epoch: OnEpoch | None, number: int) -> dict[str, Any]:
         """The options for a learner: only those that are set, since a custom learner need not know them all."""
@@ -186,12 +178,6 @@ def one_by_one(on_epoch: OnEpoch) -> OnEpoch:
             on_epoch(of_pass)
 
     return report_pass
-
-
-def _stage(group: range, n_codes: int) -> str:
-    """Which codes are learned, for reports of progress."""
-    first, last = group[0] + 1, group[-1] + 1
-    return f"code {first} of {n_codes}" if first == last else f"codes {first} to {last} of {n_codes}"
 
 
 def learned_code(
@@ -218,27 +204,18 @@ def learned_code(
     else:
         bits = calibrate_bits(learner, samples, code, method=plan.calibrate, rng=rng)
     member = FittedCode(code, bits, decoder)
-    is_final = not hasattr(getattr(learner, "estimator", learner), "partial_fit")
-    if learned_decoding and is_final and are_alike(samples.X):
-        return LearnedCode(replace(member, decoder=prior_decoder(member, samples)), decoder.loss)
+    X, is_final = samples.X, not hasattr(getattr(learner, "estimator", learner), "partial_fit")
+    if learned_decoding and is_final and isinstance(X, np.ndarray) and (X[:2] == X[0]).all() and (X[0] == X).all():
+        # No bit can learn anything from equal rows: every sample gets the frequencies of the classes.
+        sizes, nothing = class_sizes(samples, code.n_classes), np.zeros((code.n_classes, code.n_bits))
+        of_classes = LearnedDecoder(nothing, np.log(sizes / sizes.sum()), decoder.loss)
+        return LearnedCode(replace(member, decoder=of_classes), decoder.loss)
     fit, rng = None, rng.spawn(1)[0]
     if plan.decoding == "learned" or learned_decoding:
         fit = learned_decoder(plan, member, samples, rng, is_trial=plan.decoding != "learned")
     if fit is not None and (plan.decoding == "learned" or fit.accuracy >= fit.loss_based_accuracy):
         member = replace(member, decoder=fit.decoder)
     return LearnedCode(member, decoder.loss, fit)
-
-
-def are_alike(X: Any) -> bool:
-    """Whether all samples are rows of the same numbers, from which no bit can learn anything."""
-    return isinstance(X, np.ndarray) and bool((X[:2] == X[0]).all() and (X[0] == X).all())
-
-
-def prior_decoder(member: FittedCode, samples: Samples) -> LearnedDecoder:
-    """A decoder that gives every sample the frequencies of the classes."""
-    sizes = class_sizes(samples, member.code.n_classes)
-    nothing: FloatArray = np.zeros((member.code.n_classes, member.code.n_bits))
-    return LearnedDecoder(nothing, np.log(sizes / sizes.sum()), member.decoder.loss)
 
 
 def compressed(member: FittedCode, plan: Plan, held_out: Samples | None) -> FittedCode:
@@ -249,11 +226,18 @@ def compressed(member: FittedCode, plan: Plan, held_out: Samples | None) -> Fitt
         finished = partial(compacted, precision=plan.precision)
         validation = _accuracy_on(held_out, member.decoder)
         most = plan.max_bytes
-        is_small: Any = {} if most in (None, np.inf) else {"is_small_enough": lambda bits: bytes_of_bits(bits) <= most}
+        is_small: Any = {} if most in (None, np.inf) else {"is_small_enough": lambda bits: _bytes_of(bits) <= most}
         bits = bits.pruned(validation, finished=finished, max_loss=plan.prune, **is_small)
     elif plan.precision != "float32":
         bits = compacted(bits, plan.precision)
     return replace(member, bits=bits)
+
+
+def _bytes_of(bits: Any) -> int:
+    """The size of the weights of a code on disk."""
+    arrays: Arrays = {}
+    describe_bits(bits, arrays, [])
+    return sum(array.nbytes for array in arrays.values())
 
 
 def _accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
@@ -293,11 +277,6 @@ def with_shared_threads(plan: Plan, n_codes: int) -> Plan:
     if n_codes == 1 or n_threads is None:
         return plan
     return replace(plan, learner=replace(learner, n_threads=max(n_threads // n_codes, 1)))
-
-
-def bytes_held(bits: Any) -> int:
-    """The memory of learned bits before they are used."""
-    return int(getattr(bits, "nbytes", 0))
 
 
 def in_parallel(tasks: Mapping[int, Callable[[], Result]]) -> dict[int, Result]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from codekin.code.codebook import kind_of_matrix
 from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
-from codekin.fitting.choices import is_one_order
-from codekin.fitting.setting import Table, is_auto
-from codekin.learners import AROW, LEARNERS, Learner, Softmax, learner_of
+from codekin.fitting.setting import Table, is_auto, is_one_order
+from codekin.learners import AROW, Learner, Softmax, learner_of
 from codekin.learners.estimators import learns_linearly
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.reranking import CandidateSource
@@ -91,7 +90,6 @@ class FitSettings:
         return follows(self) if is_auto(value) and follows is not None else value
 
     def __getattr__(self, name: str) -> Any:
-        """The value of a setting."""
         if name not in self.table:
             raise AttributeError(name)
         if name not in self._found:
@@ -137,7 +135,13 @@ def width_of(s: Any) -> int:
     """The width of a trellis, or the most children of a node of a tree."""
     if s.code == "tree":
         return tree_width(s.n_classes)
-    return 2 if _is_compact(s) and s.n_classes < FEW_CLASSES else _widest(s)
+    if _is_compact(s) and s.n_classes < FEW_CLASSES:
+        return 2
+    allowed = getattr(s.given["estimator"], "max_memory", None)
+    limits = [limit for limit in (allowed, available_memory()) if limit is not None]
+    most_bits = min(limits, default=np.inf) / (BYTES_PER_WEIGHT * int(s.X.shape[1]))
+    widths: list[int] = [min(width, s.n_classes) for width in WIDTHS]
+    return next((w for w in widths if trellis_codebook(s.n_classes, w).n_bits <= most_bits), widths[-1])
 
 
 def n_codes_of(s: Any) -> int:
@@ -250,14 +254,6 @@ def _is_compact(s: Any) -> bool:
     return s.rerank is not None and _are_many(s)
 
 
-def _widest(s: Any) -> int:
-    allowed = getattr(s.given["estimator"], "max_memory", None)
-    limits = [limit for limit in (allowed, available_memory()) if limit is not None]
-    most_bits = min(limits, default=np.inf) / (BYTES_PER_WEIGHT * int(s.X.shape[1]))
-    widths: list[int] = [min(width, s.n_classes) for width in WIDTHS]
-    return next((w for w in widths if trellis_codebook(s.n_classes, w).n_bits <= most_bits), widths[-1])
-
-
 # ----- learners -----------------------------------------------------------------------------------------------------
 
 
@@ -280,36 +276,13 @@ class AutoLearner:
         return getattr(self.softmax, "max_memory", None)
 
     def at_width(self, width: int) -> Learner:
-        """The learner for a trellis of this width."""
         return self.arow if width <= NARROW else self.softmax
-
-
-def trellis_learner(learner: Any, width: int) -> Learner:
-    """The learner of a trellis, from the ``estimator`` parameter."""
-    learner = AutoLearner() if is_auto(learner) else learner
-    if hasattr(learner, "at_width"):
-        return cast("Learner", learner.at_width(width))
-    found = learner_of(learner)
-    if found is None:
-        raise ValueError(
-            f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
-            f"Got {learner!r} instead."
-        )
-    return found
 
 
 def can_learn_trees(learner: Any) -> bool:
     """Whether the ``estimator`` parameter allows a tree."""
     found = AutoLearner() if is_auto(learner) else learner_of(learner) or learner
     return bool(getattr(found, "learns_trees", False))
-
-
-def tree_learner(learner: Any) -> Learner:
-    """The learner of the nodes of a tree, from the ``estimator`` parameter."""
-    if not can_learn_trees(learner):
-        raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
-    found: Learner = getattr(learner, "softmax", None) or learner_of(learner) or Softmax()
-    return found
 
 
 def with_less_memory(learner: Any, n_bytes: int) -> Any:

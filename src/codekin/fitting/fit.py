@@ -1,38 +1,32 @@
-"""From a plan and samples to a model: the code is chosen, its bits are learned, then its ranking and temperature."""
+"""From a plan and samples to a model: the code is chosen, its bits are learned, then its ranking and temperature.
+
+A model can learn from further batches. Classes can be added later: each gets the free codeword that fits its samples
+best, and nothing else changes.
+"""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from codekin.classes import ClassDistances
-from codekin.code import Assignment, Code, Codebook
+from codekin.code import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Loss
 from codekin.decoding.decoder_fit import DecoderFit
-from codekin.fitting.classes import Classes, classes_as_learned
 from codekin.fitting.codes import CodesToLearn, SharedWork
-from codekin.fitting.corrections import Temperature, corrected_for_sizes, fit_temperature
-from codekin.fitting.footprint import bytes_of_tree, check_memory_needs, check_weights
+from codekin.fitting.footprint import check_memory_needs
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import Alternatives, Plan
-from codekin.fitting.reranking import RankedFit, fit_ranked
-from codekin.fitting.trial import Trial
+from codekin.fitting.reranking import fit_ranked
+from codekin.fitting.trial import Temperature, Trial, corrected_for_sizes, fit_temperature
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode, Model
 from codekin.model.prior import ClassPrior
 from codekin.samples import Samples
-
-
-@dataclass(frozen=True, eq=False)
-class ChosenCode:
-    """What is chosen before any bit is learned: the codebook, the orders of the classes and their distances."""
-
-    codebook: Codebook
-    orders: Orders
-    class_distances: ClassDistances | None
+from codekin.states import tree_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +35,8 @@ class FitResult:
 
     model: Model
     plan: Plan
-    chosen: ChosenCode
+    orders: Orders
+    class_distances: ClassDistances | None
     loss: Loss
     rng: np.random.Generator
     temperature: Temperature = field(default_factory=Temperature)
@@ -52,16 +47,10 @@ class FitResult:
     @property
     def facts(self) -> dict[str, Any]:
         """What the report says about the fit."""
-        found, facts = (
-            self.decoder_fit,
-            {
-                "decoding": self.plan.decoding,
-                "codebook_reason": self.plan.reason,
-                "budget": self.budget,
-                "trials": self.trials,
-                **{name: value for name, value in asdict(self.temperature).items() if name != "value"},
-            },
-        )
+        found, measures = self.decoder_fit, asdict(self.temperature)
+        del measures["value"]
+        named = {"decoding": self.plan.decoding, "codebook_reason": self.plan.reason, "budget": self.budget}
+        facts = {**named, "trials": self.trials, **measures}
         if found is not None:
             facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
             if self.plan.decoding == "learned":
@@ -75,7 +64,7 @@ def fit_model(
     *,
     held_out: Samples | None = None,
     alternatives: Alternatives = Alternatives(),  # noqa: B008  (immutable)
-    chosen: ChosenCode | None = None,
+    orders: Orders | None = None,
     callbacks: Callbacks = Callbacks(),  # noqa: B008  (immutable)
     shared: SharedWork | None = None,
     with_temperature: bool = True,
@@ -84,94 +73,61 @@ def fit_model(
 
     - ``held_out``: validation samples, which choose the pass, the re-ranking and the temperature.
     - ``alternatives``: what the samples may change in the plan; the result has the plan as it was carried out.
-    - ``chosen``: the result of :func:`choose_code`.
+    - ``orders``: of the classes, if they are chosen already.
     - ``callbacks``: where to report passes and save checkpoints.
     - ``shared``: what other plans with the same samples and seed have learned.
     - ``with_temperature``: whether to fit a temperature, which a trial does not need.
     """
     check_memory_needs(plan, samples, held_out, alternatives.assignments)
-    if chosen is None:
-        known: dict[int | None, ChosenCode] = {} if shared is None else shared.chosen
+    if orders is None:
+        known: dict[int | None, Orders] = {} if shared is None else shared.orders
         if plan.codebook.width not in known:
-            known[plan.codebook.width] = choose_code(plan, samples, held_out, alternatives=alternatives)
-        chosen = known[plan.codebook.width]
+            known[plan.codebook.width] = choose_orders(plan, samples, held_out, tried=alternatives.assignments)
+        orders = known[plan.codebook.width]
+    class_distances = orders.class_distances
     if plan.max_bytes is not None:
-        of_tree = bytes_of_tree(chosen.class_distances) / plan.n_codes
+        tree = None if class_distances is None else class_distances.tree
+        arrays = {} if tree is None else tree_arrays(tree)
+        of_tree = sum(array.nbytes for array in arrays.values()) / plan.n_codes
         if of_tree <= plan.max_bytes / 2:  # a search within a budget leaves a larger one out
             plan = replace(plan, max_bytes=plan.max_bytes - of_tree)
     rng = plan.generators.bits
-    codes = [Code(chosen.codebook, order) for order in chosen.orders.of(plan.n_codes)]
-    to_learn = CodesToLearn.of(
-        plan, codes, rng, callbacks, shared=shared, learned_decoding=alternatives.learned_decoding
-    )
-    if plan.is_ranked:
-        options: Any = {"held_out": held_out, "rng": rng, "with_temperature": with_temperature}
-        fit = fit_ranked(to_learn, plan.rerank, samples, source=plan.candidates, **options)
+    codes = [Code(plan.codebook, order) for order in orders.of(plan.n_codes)]
+    if shared is not None:
+        generators = rng.spawn(len(codes))  # a code must be the same in every trial
+    elif plan.codebook.uses_all_threads:
+        generators = [rng] * len(codes)  # in turn
     else:
-        fit = _fit_single(to_learn, samples, held_out, with_temperature=with_temperature)
-    decoding: Any = "learned" if fit.first.member.decoder.is_learned else "loss"
+        generators = [rng, *(rng.spawn(len(codes) - 1) if len(codes) > 1 else ())]
+    to_learn = CodesToLearn(plan, codes, generators, callbacks, shared, alternatives.learned_decoding)
+    if plan.is_ranked:
+        model, temperature, first = fit_ranked(to_learn, samples, held_out, rng, with_temperature=with_temperature)
+    else:
+        (first,) = to_learn.fit(samples, held_out)
+        of_first: tuple[FittedCode, ...] = (first.member,)
+        if plan.codebook.usual_size_power:
+            of_first, _ = corrected_for_sizes(of_first, samples, held_out)
+        model = Model(of_first)
+        temperature = Temperature() if held_out is None or not with_temperature else fit_temperature(model, held_out)
+    decoding: Any = "learned" if first.member.decoder.is_learned else "loss"
     return FitResult(
-        replace(fit.model, prior=ClassPrior.of(samples, plan.n_classes), temperature=fit.temperature.value),
-        replace(plan, assignment=chosen.orders.policy, decoding=decoding),
-        chosen,
-        fit.first.loss,
+        replace(model, prior=ClassPrior.of(samples, plan.n_classes), temperature=temperature.value),
+        replace(plan, assignment=orders.policy, decoding=decoding),
+        orders,
+        class_distances,
+        first.loss,
         rng,
-        fit.temperature,
-        decoder_fit=fit.first.decoder_fit,
+        temperature,
+        decoder_fit=first.decoder_fit,
     )
 
 
-def choose_code(
-    plan: Plan,
-    samples: Samples,
-    held_out: Samples | None = None,
-    *,
-    alternatives: Alternatives = Alternatives(),  # noqa: B008  (immutable)
-    classes: Classes | None = None,
-) -> ChosenCode:
-    """The assignment of a plan; of several policies, a trial chooses one.
-
-    - ``classes``: of the samples, if something is known of them already.
-    """
-    rngs, codebook = plan.generators, plan.codebook
-    if classes is None:
-        classes = classes_as_learned(plan.learner, samples, plan.n_classes, plan.class_distances, rng=rngs.distances)
-    check_weights(plan, samples.X)
-    options: Any = {"samples": samples, "held_out": held_out, "tried": alternatives.assignments}
-    orders = choose_orders(plan, classes, rngs.assignment, **options)
-    _warn_of_constant_bits(codebook, orders.first)
-    return ChosenCode(codebook, orders, classes.known_distances)
-
-
-def _warn_of_constant_bits(codebook: Codebook, assignment: Assignment) -> None:
-    """Warn of bits that have the same sign for all classes they use: they tell no classes apart."""
-    is_constant = codebook.constant_bits(assignment)
-    if is_constant.any():
-        warnings.warn(
-            f"{int(is_constant.sum())} of the {codebook.n_bits} bits of this {codebook.name} codebook tell no classes "
-            f"apart, the first of them bit {int(is_constant.argmax())}: all their classes are on one side.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _fit_single(
-    to_learn: CodesToLearn, samples: Samples, held_out: Samples | None, *, with_temperature: bool
-) -> RankedFit:
-    """A single code, corrected for class sizes, and its temperature if there are held-out samples."""
-    (first,) = to_learn.fit(samples, held_out)
-    codes, _ = corrected_for_sizes((first.member,), samples, held_out)
-    model = Model(codes)
-    temperature = fit_temperature(model, held_out) if held_out is not None and with_temperature else Temperature()
-    return RankedFit(model, temperature, first)
-
-
-def begin_fit(plan: Plan, chosen: ChosenCode) -> FitResult:
+def begin_fit(plan: Plan, orders: Orders) -> FitResult:
     """A model of a code chosen from a first batch of samples, without bits, which :func:`learn_batch` learns."""
-    code, empty = Code(chosen.codebook, chosen.orders.first), cast("Any", None)
+    code, empty = Code(plan.codebook, orders.first), cast("Any", None)
     first = FittedCode.of(code, empty, plan.loss, is_weighted=plan.weighted_decoding)
-    plan = replace(plan, assignment=chosen.orders.policy)
-    return FitResult(Model((first,)), plan, chosen, first.decoder.loss, plan.generators.bits)
+    plan = replace(plan, assignment=orders.policy)
+    return FitResult(Model((first,)), plan, orders, orders.class_distances, first.decoder.loss, plan.generators.bits)
 
 
 def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Generator) -> Model:
@@ -181,3 +137,56 @@ def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Gen
     first = model.first
     bits = learner.partial_fit(first.bits, samples, first.code, rng=rng)
     return Model((FittedCode(first.code, bits, first.decoder),))
+
+
+def grown(model: Model, margins: Margins, new_class: IntArray, places: IntArray, loss: Loss) -> Model:
+    """The model with free codewords for new classes; the bits stay as they are.
+
+    - ``margins``, ``new_class``: samples of the new classes, which are numbered from 0.
+    - ``places``: the class that each one of the grown model was before; new ones follow the old ones.
+    """
+    codebook, decoder = model.codebook, model.decoder
+    codebook.check_growth()
+    codewords = best_free_codewords(model.code, margins, new_class, loss)
+    codeword_of_class = np.concatenate([model.assignment.codeword_of_class, codewords])[places]
+    code = Code(codebook, replace(model.assignment, codeword_of_class=codeword_of_class))
+    own: Any = decoder
+    if decoder.is_learned:
+        grown_code = FittedCode(
+            code, model.bits, own.with_codewords(codebook.indicators_at(codewords)).in_order(places)
+        )
+    else:
+        is_weighted = getattr(own, "is_weighted", False)
+        grown_code = FittedCode.of(code, model.bits, decoder.loss, is_weighted=is_weighted)
+    return Model((grown_code,), temperature=model.temperature)
+
+
+def best_free_codewords(code: Code, margins: Margins, new_class: IntArray, loss: Loss) -> IntArray:
+    """A free codeword for each new class, such that the sum of the classes' mean decoding losses is minimal.
+
+    Each row of ``margins`` is a sample of one of the new classes, which ``new_class`` numbers from 0.
+    """
+    codebook, free, n_new = code.codebook, code.free_codewords, int(new_class.max()) + 1
+    if len(free) < n_new:
+        needs = (
+            "1 new class needs a free codeword" if n_new == 1 else f"{n_new} new classes need as many free codewords"
+        )
+        raise ValueError(
+            f"{needs}. Got {len(free)} among the {codebook.n_codewords} of the codebook. "
+            "Train again with more reserved codewords."
+        )
+    costs = _mean_losses(codebook.indicators_at(free).astype(np.float64), margins, new_class, loss)
+    return free[linear_sum_assignment(costs)[1]]
+
+
+def _mean_losses(codewords: FloatArray, margins: Margins, new_class: IntArray, loss: Loss) -> FloatArray:
+    """The mean loss of each codeword over the samples of each new class: per bit there are three losses to average."""
+    counts = np.bincount(new_class)
+    means = []
+    for bit in (1.0, -1.0):
+        total = np.zeros((len(counts), margins.shape[1]))
+        np.add.at(total, new_class, loss(bit * margins.astype(np.float64)))
+        means.append(total / counts[:, None])
+    of_zeros = float(loss(np.zeros(1))[0]) * (codewords == 0).sum(axis=1)
+    positive, negative = (codewords > 0).astype(np.float64), (codewords < 0).astype(np.float64)
+    return np.asarray(means[0] @ positive.T + means[1] @ negative.T + of_zeros)

@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codekin._system.arrays import Arrays, as_narrow
-from codekin._system.memory import in_units, require_memory
+from codekin._system.arrays import as_narrow
+from codekin._system.memory import in_units
 from codekin._system.rows import BYTES_PER_VALUE, StoredRows, is_sparse
-from codekin.classes import ClassDistances
 from codekin.classes.learnability import MAX_COVARIANCE_FEATURES, MAX_FACTOR_ENTRIES
 from codekin.code import KINDS, Codebook, IntArray
 from codekin.decoding import Loss
@@ -38,8 +37,7 @@ from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import LARGEST_GAP
 from codekin.model.reranking import NUMBERS_OF_INDEX
 from codekin.samples import Samples
-from codekin.states import SavedClassifier, State, tree_arrays
-from codekin.states.bits import describe_bits
+from codekin.states import SavedClassifier, State
 
 WORKING_BYTES = 16 * 2**20
 """For margins, lists and probabilities of some samples at a time, and small copies of samples. Not counted."""
@@ -97,21 +95,6 @@ def check_memory_needs(
             need.check(limit)
 
 
-def check_weights(plan: Plan, X: Any) -> None:
-    """Raise MemoryError if the weights of a graph's bits do not fit into the memory of the machine.
-
-    Called before the assignment is chosen, which may take memory for every feature as well.
-    """
-    codebook, shape = plan.codebook, tuple(getattr(X, "shape", ()))
-    if codebook.width is not None and codebook.weights_per_feature is not None and len(shape) == 2:
-        n_features = int(shape[1])
-        require_memory(
-            4 * n_features * codebook.weights_per_feature,
-            f"A model of {n_features:,} features x {codebook.n_bits:,} bits x 4 bytes",
-            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
-        )
-
-
 def check_ranking_needs(
     plan: Plan, members: Sequence[FittedCode], samples: Samples, held_out: Samples | None = None
 ) -> None:
@@ -130,7 +113,7 @@ def with_remaining_memory(plan: Plan, n_held: int) -> Iterator[Plan]:
     """The plan for the next code, given the memory that finished codes already use."""
     learner: Any = plan.learner
     limit = getattr(learner, "max_memory", None)
-    if limit is None or n_held == 0 or not is_dataclass(learner):
+    if limit is None or not is_dataclass(learner):
         yield plan
         return
     if n_held >= limit:
@@ -370,19 +353,6 @@ def bytes_of_vectors(X: Any, class_index: IntArray, n_classes: int) -> int | Non
     n_entries = n_class_entries(X, class_index, n_classes)
     n_bridges = n_classes * (int(X.shape[1]) // LARGEST_GAP)
     return BYTES_PER_STORED_ENTRY * (n_entries + n_bridges) + 8 * n_classes
-
-
-def bytes_of_tree(class_distances: ClassDistances | None) -> int:
-    """The size of the class tree, if there is one."""
-    tree = None if class_distances is None else class_distances.tree
-    return 0 if tree is None else sum(array.nbytes for array in tree_arrays(tree).values())
-
-
-def bytes_of_bits(bits: Any) -> int:
-    """The size of the weights of a code."""
-    arrays: Arrays = {}
-    describe_bits(bits, arrays, [])
-    return sum(array.nbytes for array in arrays.values())
 
 
 def _bytes_of_order(n_classes: int, n_reserved: int = 0) -> int:

@@ -108,7 +108,6 @@ class _Learning:
         return cls(indptr, features, values, curvature, by_feature, int(means.shape[1]), rate)
 
     def vectors(self) -> ClassVectors:
-        """What is learned so far."""
         shape = len(self.indptr) - 1, self.n_features
         return ClassVectors.of(sparse.csr_array((self.values, self.features, self.indptr), shape=shape))
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from codekin.assignments import AssignmentResult
-from codekin.classes import ClassTree
+from codekin._system.memory import require_memory
+from codekin.assignments import AssignmentResult, assign
+from codekin.assignments.direct import online_assignment
+from codekin.assignments.result import POLICIES
+from codekin.assignments.solver import all_assignments_equal
+from codekin.classes import ClassDistances, ClassTree
 from codekin.classes.means import halving_order
 from codekin.classes.samples import class_samples
 from codekin.code import KINDS, Assignment, Code, Codebook, IntArray
 from codekin.code.tree import label_tree
-from codekin.fitting.choices import check_assignment_choice, choose_assignment
-from codekin.fitting.classes import Classes
+from codekin.fitting.classes import MAX_CLASSES_AS_MATRIX, Classes, classes_as_learned
 from codekin.fitting.plan import Plan
 from codekin.fitting.trial import SEED, Holdout, hold_out_classes, most_accurate
 from codekin.learners import AROW, Learner
@@ -37,12 +41,14 @@ class RepeatedOrderError(ValueError):
 class Orders:
     """The orders of the codes of a model, each searched when it is first needed.
 
-    ``policy`` is how all orders are found; ``result`` is the result of the search for the first one.
+    ``policy`` is how all orders are found; ``result`` is the result of the search for the first one, and
+    ``class_distances`` what it has followed, if anything.
     """
 
     policy: Any
     first: Assignment
     result: AssignmentResult | None
+    class_distances: ClassDistances | None
     codebook: Codebook
     classes: Classes
     rng: np.random.Generator
@@ -75,39 +81,54 @@ def next_order(codebook: Codebook, policy: Any, number: int, *, has_taxonomy: bo
 
 def choose_orders(
     plan: Plan,
-    classes: Classes,
-    rng: np.random.Generator,
-    *,
     samples: Samples,
     held_out: Samples | None = None,
+    *,
     tried: tuple[str, ...] = (),
+    classes: Classes | None = None,
 ) -> Orders:
-    """The orders for the assignment of a plan, or for the best of those that are ``tried``."""
-    policy, codebook, found = plan.assignment, plan.codebook, None
-    if tried:
-        if codebook.is_tried_on_some_classes:
-            policy = best_of_trees(tried, samples, classes.tree, width=codebook.width or 2, learner=plan.learner)
-        else:
-            assert held_out is not None
-            orders = {name: _found(name, codebook, classes, rng) for name in tried}
-            max_memory = getattr(plan.learner, "max_memory", None)
-            policy = _best_order(orders, codebook, Holdout(samples, held_out), max_memory)
-            found = orders[policy]
+    """The orders for the assignment of a plan, or for the best of those that are ``tried``.
+
+    - ``classes``: of the samples, if something is known of them already.
+    """
+    policy, codebook, found, rng = plan.assignment, plan.codebook, None, plan.generators.assignment
+    if classes is None:
+        own = plan.generators.distances
+        classes = classes_as_learned(plan.learner, samples, plan.n_classes, plan.class_distances, rng=own)
+    shape = tuple(getattr(samples.X, "shape", ()))
+    if codebook.width is not None and codebook.weights_per_feature is not None and len(shape) == 2:
+        require_memory(  # before a search for an order, which may need some, too
+            4 * int(shape[1]) * codebook.weights_per_feature,
+            f"A model of {int(shape[1]):,} features x {codebook.n_bits:,} bits x 4 bytes",
+            "Use fewer bits, fewer features (number them without gaps, or hash them) or more memory.",
+        )
+    if tried and codebook.is_tried_on_some_classes:
+        policy = best_of_trees(tried, samples, classes.tree, width=codebook.width or 2, learner=plan.learner)
+    elif tried:
+        assert held_out is not None
+        orders = {name: _found(name, codebook, classes, rng) for name in tried}
+        learner = AROW(n_epochs=1, max_memory=getattr(plan.learner, "max_memory", None))
+        trial = Holdout(samples, held_out)
+
+        def accuracy(policy: str) -> float:
+            """After one pass over all samples."""
+            code = Code(codebook, orders[policy][0])
+            return trial.accuracy(code, learner, "exponential", np.random.default_rng(SEED))
+
+        policy = most_accurate(orders, accuracy, STAGE)
+        found = orders[policy]
     first, result = _found(policy, codebook, classes, rng) if found is None else found
     if plan.policy:
         first = replace(first, policy=plan.policy)
-    return Orders(policy, first, result, codebook, classes, rng)
-
-
-def _best_order(orders: dict[str, Found], codebook: Codebook, trial: Holdout, max_memory: int | None) -> str:
-    """The policy whose order is the most accurate after one pass of AROW over all samples."""
-    learner = AROW(n_epochs=1, max_memory=max_memory)
-
-    def accuracy(policy: str) -> float:
-        code = Code(codebook, orders[policy][0])
-        return trial.accuracy(code, learner, "exponential", np.random.default_rng(SEED))
-
-    return most_accurate(orders, accuracy, STAGE)
+    is_constant = codebook.constant_bits(first)
+    if is_constant.any():
+        warnings.warn(
+            f"{int(is_constant.sum())} of the {codebook.n_bits} bits of this {codebook.name} codebook tell no classes "
+            f"apart, the first of them bit {int(is_constant.argmax())}: all their classes are on one side.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return Orders(policy, first, result, classes.known_distances, codebook, classes, rng)
 
 
 def best_of_trees(policies: tuple[str, ...], samples: Samples, tree: ClassTree, *, width: int, learner: Learner) -> str:
@@ -176,7 +197,6 @@ def leaf_assignment(
     Both can do with a ``share`` of the features. "preserving" takes the depth-first order of the known class tree,
     "breaking" the same with neighbours as far apart as the tree allows.
     """
-    check_assignment_choice(policy, codes=("tree",))
     leaves = np.arange(classes.n_classes)
     if policy in ("random", "identity"):
         return Assignment(rng.permutation(leaves) if policy == "random" else leaves, method=policy), None
@@ -202,6 +222,67 @@ def _class_means(classes: Classes) -> Any:
         )
     options: Any = {"n_classes": classes.n_classes, "sample_weight": classes.sample_weight}
     return class_samples(classes.numbers, classes.class_index, **options).class_means
+
+
+def choose_assignment(
+    choice: Any, codebook: Codebook, classes: Classes, rng: np.random.Generator
+) -> tuple[Assignment, AssignmentResult | None]:
+    """An assignment of codewords to classes, and the result of the search that found it, if there was one.
+
+    ``choice``: a policy, a name from ``ASSIGNMENTS``, a function of codebook and distances, or the assignment. The
+    policy "learnability" is :func:`learnability_assignment`, "online" is LTLS's own; all others follow the distances of
+    ``classes``.
+    """
+    if isinstance(choice, str):
+        return _assignment_by_name(choice, codebook, classes, rng)
+    if callable(choice) and not isinstance(choice, Assignment | AssignmentResult):
+        choice = choice(codebook, classes.distances, rng=rng)
+    if isinstance(choice, AssignmentResult):
+        return choice.assignment, choice
+    assignment = choice if isinstance(choice, Assignment) else Assignment(choice)
+    if assignment.n_classes != classes.n_classes:
+        raise ValueError(
+            f"The assignment is for {assignment.n_classes} classes, but the labels have {classes.n_classes}."
+        )
+    return assignment, None
+
+
+def _assignment_by_name(
+    name: str, codebook: Codebook, classes: Classes, rng: np.random.Generator
+) -> tuple[Assignment, AssignmentResult | None]:
+    if name == "learnability":
+        result = learnability_assignment(codebook, classes, rng)
+        return replace(result.assignment, policy=name), result
+    if name == "online":
+        samples = classes.needed_numbers("samples of the assignment 'online'"), classes.class_index
+        return online_assignment(*samples, codebook, n_classes=classes.n_classes, rng=rng), None
+    if name == "random":
+        # Avoids computing distances, which may take long.
+        return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
+    if name == "identity" or (name in POLICIES and (codebook.is_designed or all_assignments_equal(codebook))):
+        # Distances would make no difference.
+        policy = name if name in POLICIES else ""
+        return Assignment(np.arange(classes.n_classes), method="identity", policy=policy), None
+    result = assign(codebook, classes.distances, name, rng=rng)
+    return result.assignment, result
+
+
+def learnability_assignment(
+    codebook: Codebook, classes: Classes, rng: np.random.Generator, **options: Any
+) -> AssignmentResult:
+    """The best assignment that a search finds for a linear learner: the one whose bits are easiest to learn.
+
+    Up to 200 classes the search uses a matrix of all pairs. With more it needs no matrix, and starts from the
+    depth-first order, with shuffled children, of the taxonomy or of a class tree made by halving the set of classes.
+
+    - ``rng``: different generators give different assignments that are about equally good.
+    - ``**options``: of :func:`codekin.assignments.assign`: ``time_limit``, ``n_restarts`` and ``progress``.
+    """
+    if classes.n_classes <= MAX_CLASSES_AS_MATRIX:
+        return assign(codebook, classes.learnability, rng=rng, **options)
+    tree = classes.given_tree or classes.learned_tree()
+    order = tree.class_order(rng)
+    return assign(codebook, classes.learnability, "vector_swaps", rng=rng, class_order=order, **options)
 
 
 FINDERS: dict[str, Callable[..., Found]] = {**dict.fromkeys(KINDS, choose_assignment), "tree": leaf_assignment}

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from codekin._system.messages import counted
 from codekin.code import Codebook
-from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix
+from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix, symbol_parameters
 from codekin.code.tree import label_tree
-from codekin.codebooks import trellis_codebook
+from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.decoding.losses import LossLike
-from codekin.fitting.choices import choose_codebook
-from codekin.fitting.classes import Classes, classes_as_learned, shown
+from codekin.fitting.classes import Classes, classes_as_learned, column_trials
 from codekin.fitting.defaults import (
     MAX_CLUSTERED_CLASSES,
+    AutoLearner,
     FitSettings,
-    assignments_of,
+    can_learn_trees,
     default_code,
-    tree_learner,
-    trellis_learner,
 )
-from codekin.fitting.setting import check_settings, is_auto
+from codekin.fitting.setting import check_codebook_choice, check_settings, is_auto, missing_arguments, shown
 from codekin.fitting.settings import ECOC_SETTINGS
-from codekin.fitting.trial import column_trials
-from codekin.learners import Learner
+from codekin.learners import LEARNERS, Learner, Softmax, learner_of
 from codekin.learners.compact import Precision
 from codekin.learners.estimators import declared_limit
-from codekin.learners.independent import check_kind
 from codekin.model.reranking import CandidateSource
 from codekin.samples import Samples
 
@@ -146,7 +144,7 @@ def extreme_plan(settings: FitSettings) -> tuple[Plan, Alternatives]:
     shared = {name: getattr(settings, name) for name in of_table if name not in ("assignment", "loss")}
     shared |= {"n_classes": settings.n_classes, "seed": settings.seed}
     tree, policy = settings.class_tree, settings.given["assignment"]
-    tried = assignments_of(settings) if is_auto(policy) else ()
+    tried = settings.assignment if is_auto(policy) else ()
     policy = tried[0] if tried else policy
     n_paths = settings.n_classes + settings.n_reserved
     codebook: Codebook
@@ -171,6 +169,28 @@ def extreme_plan(settings: FitSettings) -> tuple[Plan, Alternatives]:
     return plan, Alternatives(tried if len(tried) > 1 else ())
 
 
+def trellis_learner(learner: Any, width: int) -> Learner:
+    """The learner of a trellis, from the ``estimator`` parameter."""
+    learner = AutoLearner() if is_auto(learner) else learner
+    if hasattr(learner, "at_width"):
+        return cast("Learner", learner.at_width(width))
+    found = learner_of(learner)
+    if found is None:
+        raise ValueError(
+            f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
+            f"Got {learner!r} instead."
+        )
+    return found
+
+
+def tree_learner(learner: Any) -> Learner:
+    """The learner of the nodes of a tree, from the ``estimator`` parameter."""
+    if not can_learn_trees(learner):
+        raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
+    found: Learner = getattr(learner, "softmax", None) or learner_of(learner) or Softmax()
+    return found
+
+
 def code_plan(
     given: Mapping[str, Any], classifier: Any, learner: Learner, samples: Samples, *, n_classes: int, seed: Seed
 ) -> tuple[Plan, Alternatives, Classes]:
@@ -192,7 +212,8 @@ def code_plan(
     )
     classes = replace(classes, trials=lambda: column_trials(learner, samples, n_classes, rngs.codebook))
     codebook = choose_codebook(choice, n_bits, classes, rngs.codebook, n_symbols=n_symbols)
-    check_kind(learner, codebook)
+    named = learner if classifier is None else classifier
+    codebook.check_learner(type(named).__name__, bool(getattr(learner, "learns_targets", False)))
     check_settings(ECOC_SETTINGS, values, kind=codebook.kind)
     is_log_odds = given["calibrate"] is not None and not codebook.has_symbol_margins
     own_loss: LossLike = "logistic" if is_log_odds else learner.decoding_loss(codebook)
@@ -232,3 +253,94 @@ def _most_symbols(codebook: Any, limit: int | None, classifier: Any, n_classes: 
     if limit is None:
         limit = min(declared_limit(classifier) or 2, MAX_SYMBOLS)
     return max(min(limit, n_classes), 2)
+
+
+CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments, column_trials and class_tree"
+"""The possible arguments of a function that makes a codebook."""
+
+
+def choose_codebook(
+    choice: Any, n_bits: int | None, classes: Classes, rng: np.random.Generator, *, n_symbols: int = 2
+) -> Codebook:
+    """A codebook with at least as many codewords as there are classes.
+
+    A function in ``CODEBOOKS`` names what it needs as parameters: ``n_bits``, ``n_symbols``, ``rng``,
+    ``class_distances`` (a matrix), ``class_moments``, ``column_trials`` or ``class_tree``; it gets only these.
+
+    - ``choice``: a name from ``CODEBOOKS``, a function like those in it, or the codewords.
+    - ``n_bits``: how many bits; None for the codebook's own default.
+    - ``n_symbols``: how many symbols a column may have.
+    """
+    check_codebook_choice(choice)
+    if isinstance(choice, str) or (callable(choice) and not isinstance(choice, Codebook)):
+        codebook = _make_codebook(choice, n_bits, n_symbols, classes, rng)
+    else:
+        codebook = choice if isinstance(choice, Codebook) else Codebook(choice, n_symbols=n_symbols)
+        _check_n_bits(n_bits, codebook, "The given codebook")
+    if codebook.n_codewords < classes.n_classes:
+        raise ValueError(
+            f"The codebook has {codebook.n_codewords} codewords, but the labels have {classes.n_classes} classes."
+        )
+    codebook.check_spare_codewords(classes.n_classes)
+    return codebook
+
+
+def _make_codebook(
+    choice: str | Callable[..., Codebook],
+    n_bits: int | None,
+    n_symbols: int,
+    classes: Classes,
+    rng: np.random.Generator,
+) -> Codebook:
+    if isinstance(choice, str):
+        make, name = CODEBOOKS[choice], choice
+    else:
+        make, name = choice, getattr(choice, "__name__", "given")
+    wanted = inspect.signature(make).parameters
+    arguments: dict[str, Any] = {**symbol_parameters(n_symbols)}
+    if not arguments.keys() <= wanted.keys():
+        names = [repr(key) for key, each in CODEBOOKS.items() if "n_symbols" in inspect.signature(each).parameters]
+        raise ValueError(
+            f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or one of {', '.join(names)}."
+        )
+    if "n_symbols" in wanted and wanted["n_symbols"].default is inspect.Parameter.empty:
+        arguments["n_symbols"] = n_symbols
+    if "n_bits" in wanted and n_bits is not None:
+        arguments["n_bits"] = n_bits
+    if "rng" in wanted:
+        arguments["rng"] = rng
+    if "class_distances" in wanted:
+        matrix = classes.distances.matrix()
+        # Learnability may be negative, which assignments support and designed codebooks do not.
+        arguments["class_distances"] = classes.mean_distances() if (matrix < 0).any() else matrix
+    if "class_moments" in wanted:
+        arguments["class_moments"] = classes.moments
+    if "column_trials" in wanted and classes.trials is not None:
+        arguments["column_trials"] = classes.trials()
+    if "class_tree" in wanted:
+        # A tree is computed only for codebooks that need one.
+        is_needed = wanted["class_tree"].default is inspect.Parameter.empty
+        arguments["class_tree"] = classes.tree if is_needed else classes.distances.tree
+    missing = missing_arguments(make, [classes.n_classes], arguments)
+    if missing:
+        raise ValueError(
+            f"A function given as 'codebook' takes the number of classes and optionally {CODEBOOK_ARGUMENTS}. "
+            f"Got {name}: {missing}."
+        )
+    try:
+        made = make(classes.n_classes, **arguments)
+    except ValueError as error:
+        raise ValueError(
+            str(error) if n_bits is None else f"{error} Got codebook={name!r}, n_bits={n_bits}."
+        ) from error
+    codebook = made if isinstance(made, Codebook) else Codebook(made, name=name, n_symbols=n_symbols)
+    if "n_bits" not in wanted:
+        _check_n_bits(n_bits, codebook, f"codebook={name!r}")
+    return codebook
+
+
+def _check_n_bits(n_bits: int | None, codebook: Codebook, what: str) -> None:
+    """Raise if a codebook whose width is not a choice has another one than was asked for."""
+    if n_bits not in (None, codebook.n_bits):
+        has = f"{counted(codebook.n_bits, 'bit')} for {counted(codebook.n_codewords, 'class')}"
+        raise ValueError(f"{what} has {has}. Got n_bits={n_bits}; leave it out, or choose another codebook.")

@@ -1,4 +1,4 @@
-"""What a fit was worth, in the paper's own terms."""
+"""What a fit was worth: in the paper's own terms, and as people want to know it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from codekin._system.memory import in_units
 from codekin._system.messages import counted
 from codekin._system.rows import StoredRows
 from codekin.assignments.scores import AssignmentProblem
@@ -19,6 +20,7 @@ from codekin.code import FloatArray
 from codekin.code.codebook import kind_of_matrix
 from codekin.decoding import Loss
 from codekin.fitting.trial import Trial
+from codekin.measures import Evaluation
 from codekin.model import Model
 from codekin.samples import Samples
 
@@ -181,36 +183,6 @@ class FitReport:
             lines.append(f"  certified predictions          {self.certified_share:.4f}")
         return lines
 
-    def _score(self) -> list[str]:
-        """How well the assignment preserves similarity, for the terminal."""
-        if isnan(self.class_codeword_score):
-            return []
-        spread = self.standard_deviations_below_random
-        place = (
-            "the same for every assignment"
-            if isnan(spread)
-            else f"{abs(spread):.1f} standard deviations {'below' if spread >= 0 else 'above'} a random assignment's"
-        )
-        return [f"  class-codeword score           {self.class_codeword_score:.4f}, {place}"]
-
-    def _decoding(self) -> list[str]:
-        """Which decoding was chosen, and why, for the terminal."""
-        if isnan(self.learned_accuracy):
-            return []
-        return [
-            f"  decoding                       {'learned' if self.decoding == 'learned' else 'by the loss'} "
-            f"(held-out accuracy: learned {self.learned_accuracy:.4f}, by the loss {self.loss_accuracy:.4f})"
-        ]
-
-    def _likelihood(self) -> list[str]:
-        """How good the probabilities are, for the terminal."""
-        if isnan(self.nll):
-            return []
-        return [
-            f"  validation NLL and ECE         {self.nll:.4f} and {self.ece:.4f} "
-            f"(at temperature 1: {self.nll_before:.4f} and {self.ece_before:.4f})"
-        ]
-
     def _choice(self) -> list[str]:
         """What was tried within the budget, for the terminal."""
         if not self.trials:
@@ -222,21 +194,94 @@ class FitReport:
         ]
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingReport:
+    """How good a trained model is on held-out samples, how large and how fast; prints as lines for people.
+
+    Parameters
+    ----------
+    n_samples : int or None
+        How many samples the model has learned from; None if it was loaded or learns in batches.
+    n_classes, n_features : int
+        How many classes and features there are.
+    features : str
+        What the features are; empty if they were given as numbers.
+    n_bytes : int
+        The size of the model folder.
+    microseconds : float or None
+        The CPU time of a prediction on one thread, in large batches; of a text, from the text on. None without samples.
+    evaluation : Evaluation or None
+        What was measured on the validation samples; None without them.
+    details : FitReport
+        The same fit in the terms of the method: distances, losses of bits, likelihoods.
+    """
+
+    n_samples: int | None
+    n_classes: int
+    n_features: int
+    features: str
+    n_bytes: int
+    microseconds: float | None
+    evaluation: Evaluation | None
+    details: FitReport = field(repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All numbers as plain values for JSON; the details are those of ``details.as_dict()``."""
+        evaluation = None if self.evaluation is None else self.evaluation.as_dict()
+        return {**vars(self), "evaluation": evaluation, "details": self.details.as_dict()}
+
+    def __str__(self) -> str:
+        """Lines for people."""
+        of_texts = f" of texts ({self.features})" if self.features else ""
+        rows = {
+            "model": f"{counted(self.n_classes, 'class')}, {counted(self.n_features, 'feature')}{of_texts}, "
+            f"{in_units(self.n_bytes)}"
+        }
+        if self.n_samples is not None:
+            rows["learned from"] = counted(self.n_samples, "sample")
+        if self.microseconds is not None:
+            begin = "text" if self.features else "features"
+            rows["a prediction takes"] = f"{self.microseconds:.0f} microseconds from {begin} to class, on one thread"
+        measured = (
+            f"{'accuracy':<32}not measured: no samples were held back for it"
+            if self.evaluation is None
+            else str(self.evaluation)
+        )
+        return "\n".join([measured, *(f"{name:<32}{value}" for name, value in rows.items())])
+
+
 def report_text(report: FitReport, measured_on: str = "sample") -> str:
     """A report for the terminal; ``measured_on`` is what to call a sample that it was measured on."""
     of_codes = f" of {counted(report.n_codes, 'code')}" if report.n_codes > 1 else ""
     learner = f", {report.learner} learner" if report.learner else ""
     columns = counted(report.n_bits, report._words.unit) + report._words.symbols.format(report.n_symbols)
+    rows = {}
+    if report.codebook_reason:
+        rows["codebook chosen since"] = report.codebook_reason
+    rows["minimum distance rho"] = f"{report.min_distance:g}"
+    of_samples = {}
+    if not isnan(report.class_codeword_score):
+        spread = report.standard_deviations_below_random
+        place = f"{abs(spread):.1f} standard deviations {'below' if spread >= 0 else 'above'} a random assignment's"
+        place = "the same for every assignment" if isnan(spread) else place
+        of_samples["class-codeword score"] = f"{report.class_codeword_score:.4f}, {place}"
+    if not isnan(report.learned_accuracy):
+        of_samples["decoding"] = (
+            f"{'learned' if report.decoding == 'learned' else 'by the loss'} "
+            f"(held-out accuracy: learned {report.learned_accuracy:.4f}, by the loss {report.loss_accuracy:.4f})"
+        )
+    if not isnan(report.nll):
+        of_samples["validation NLL and ECE"] = (
+            f"{report.nll:.4f} and {report.ece:.4f} "
+            f"(at temperature 1: {report.nll_before:.4f} and {report.ece_before:.4f})"
+        )
     return "\n".join(
         [
             f"{counted(report.n_classes, 'class')}, {columns}{of_codes}: "
             f"{report.codebook} codebook, {report.assignment} assignment{learner}",
-            *([f"  codebook chosen since          {report.codebook_reason}"] if report.codebook_reason else []),
-            f"  minimum distance rho           {report.min_distance:g}",
+            *(f"  {name:<30} {value}" for name, value in rows.items()),
             *report._measures(measured_on),
-            *report._score(),
-            *report._decoding(),
-            *report._likelihood(),
+            *(f"  {name:<30} {value}" for name, value in of_samples.items()),
             *report._choice(),
         ]
     )
@@ -267,21 +312,22 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
     - ``**others``: further fields of the report.
     """
     score, z = nan, nan
-    if class_distances is not None and model.codebook.takes_searches:
-        score, z = AssignmentProblem.of(model.codebook, class_distances).score_and_z(model.assignment)
-        if model.codebook.is_equidistant:
+    codebook, assignment = model.codes[0].code.codebook, model.codes[0].code.assignment
+    if class_distances is not None and codebook.takes_searches:
+        score, z = AssignmentProblem.of(codebook, class_distances).score_and_z(assignment)
+        if codebook.is_equidistant:
             z = nan  # every assignment has this score
     return FitReport(
         n_classes=model.n_classes,
         n_bits=model.n_bits,
-        codebook=model.codebook.name,
-        assignment=model.assignment.kind,
+        codebook=codebook.name,
+        assignment=assignment.kind,
         loss=loss.name,
-        min_distance=model.codebook.min_distance,
+        min_distance=codebook.min_distance,
         class_codeword_score=score,
         standard_deviations_below_random=z,
         n_codes=len(model.codes),
-        n_symbols=model.codebook.n_symbols,
+        n_symbols=codebook.n_symbols,
         **others,
     )
 

@@ -13,18 +13,13 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import logsumexp
 
 from codekin._system.memory import give_back
 from codekin._system.rows import StoredRows
 from codekin.code import FloatArray, IntArray
 from codekin.code._graph import GraphCodebook, RankingConstants
 from codekin.fitting.codes import CodesToLearn, LearnedCode
-from codekin.fitting.corrections import (
-    Temperature,
-    corrected_for_sizes,
-    fit_candidate_temperature,
-    fit_temperature,
-)
 from codekin.fitting.footprint import check_ranking_needs
 from codekin.fitting.learned_vectors import (
     centroid_vectors,
@@ -33,7 +28,16 @@ from codekin.fitting.learned_vectors import (
     learned_vectors,
     mixed_vectors,
 )
-from codekin.fitting.trial import Holdout, best_weight, hold_out_classes, hold_out_samples
+from codekin.fitting.trial import (
+    Holdout,
+    Temperature,
+    best_weight,
+    corrected_for_sizes,
+    fit_temperature,
+    hold_out_classes,
+    hold_out_samples,
+    least_at,
+)
 from codekin.model import Candidates, FittedCode, Model
 from codekin.model.class_vectors import ClassIndex, ClassVectors, index_entries
 from codekin.model.reranking import NUMBERS_OF_INDEX, CandidateSource, Reranking
@@ -51,34 +55,24 @@ RerankMethod = Literal["centroid", "learned"]
 Listed = tuple[Reranking, Candidates]
 
 
-class RankedFit(NamedTuple):
-    """A model of ranked codes, its temperature before the re-ranking, and its first code as it was learned."""
-
-    model: Model
-    temperature: Temperature
-    first: LearnedCode
-
-
 def fit_ranked(
     codes: CodesToLearn,
-    method: RerankMethod | None,
     samples: Samples,
-    *,
     held_out: Samples | None,
     rng: np.random.Generator,
-    source: CandidateSource = "code",
-    with_temperature: bool = True,
-) -> RankedFit:
+    *,
+    with_temperature: bool,
+) -> tuple[Model, Temperature, LearnedCode]:
     """Learn the codes and choose how their candidates are ranked.
 
     Without validation samples, a trial chooses, and then everything is fitted with all samples and these choices. On
     trees the trial has some of the classes: it makes as good choices as one with all of them, in a fraction of the
     time. On trellises, and where class means do not fit into memory, it has all classes and nine tenths of the samples.
-    ``source`` lists the candidates. ``with_temperature=False`` leaves the temperature at 1.
+
+    Returns the model, its temperature before the re-ranking, which is 1 if it is not wanted, and the first code.
     """
     # Not from the generator itself: the codes must be the same as without a re-ranking.
-    seed = int(rng.spawn(1)[0].integers(2**63))
-    rescoring = Rescoring(method, source, seed)
+    rescoring = Rescoring(codes.plan.rerank, codes.plan.candidates, int(rng.spawn(1)[0].integers(2**63)))
     if held_out is not None:
         learned = codes.fit(samples, held_out)
         members = _members(learned)
@@ -86,7 +80,7 @@ def fit_ranked(
         members, _ = corrected_for_sizes(members, samples, held_out)
         model, _ = RankingTrial(members, samples, held_out, rescoring).choice()
         temperature = fit_temperature(model, held_out) if with_temperature else Temperature()
-        return RankedFit(model, temperature, learned[0])
+        return model, temperature, learned[0]
     trial = _trial(codes, samples, rng)
     on_trial = codes if trial.classes is None else codes.of_some_classes(trial.classes)
     with stage("on nine tenths of the samples" if trial.classes is None else "on some of the classes"):
@@ -99,8 +93,14 @@ def fit_ranked(
     learned = codes.fit(samples, None)
     members, _ = corrected_for_sizes(_members(learned), samples, power=power)
     check_ranking_needs(codes.plan, members, samples)
-    ranking = ranking.with_vectors(final_vectors(members, samples, rescoring, how))
-    return RankedFit(Model(members, ranking), Temperature(value), learned[0])
+    means = _class_means(members, samples, rescoring)
+    passes = _vectors_after_passes(members, samples, rescoring, means)
+    (vectors,) = deque(islice(passes, how.n_passes), maxlen=1)
+    del passes  # what only learning needs
+    vectors = _mixed(vectors, means, how.share_of_means)
+    n_entries = index_entries(vectors.n_classes) if vectors is not None and ranking.n_indexed else 0
+    ranking = replace(ranking, vectors=vectors, n_entries=n_entries)  # perhaps of more classes
+    return Model(members, ranking), Temperature(value), learned[0]
 
 
 def _members(learned: tuple[LearnedCode, ...]) -> tuple[FittedCode, ...]:
@@ -147,7 +147,7 @@ class RankingTrial:
         best = self._with_loss_gap(best)
         report("fitting the temperature of the re-ranking")
         candidates = Model(self.members, best).candidates(self.held_out.X)
-        temperature = fit_candidate_temperature(candidates, self.held_out.class_index)
+        temperature = _fit_candidate_temperature(candidates, self.held_out.class_index)
         return Model(self.members, replace(best, temperature=temperature)), how
 
     def _best_after_passes(self) -> tuple[Reranking, LearnedHow]:
@@ -167,7 +167,10 @@ class RankingTrial:
                 if is_of_codes:
                     longest = lists[-1][1], scores[-1], scores_of_means[-1]
                 else:
-                    longest = self._longest_of_index(vectors, of_means)
+                    source, n = self.rescoring.source, self._numbers(NUMBERS_OF_INDEX)[-1]
+                    found = Model(self.members, Reranking.of_index(source, n, vectors)).candidates(self.held_out.X)
+                    longest = found, found.scores, of_means.scores(self.held_out.X, found.classes)
+                    del found
                 share = fitted_share((-longest[0].losses, *longest[1:]), self._is_true(longest[0]))
                 scores = self._mixed_scores(scores, scores_of_means, share)
                 del longest
@@ -188,19 +191,14 @@ class RankingTrial:
         assert best is not None
         return best, how
 
-    @property
-    def constants(self) -> RankingConstants:
-        """What suits the codes."""
-        return ranking_constants(self.members)
-
     def _numbers(self, tries: tuple[int, ...]) -> list[int]:
         """The numbers of candidates to try: those of an index, but no more than suit the codes."""
-        n_classes, own = self.members[0].code.n_classes, self.constants.candidate_numbers
+        n_classes, own = self.members[0].code.n_classes, ranking_constants(self.members).candidate_numbers
         return list(dict.fromkeys(min(n, n_classes) for n in (tries if max(tries) <= max(own) else own)))
 
     def _lists_of_codes(self) -> list[Listed]:
         """What the codes list; one code's short lists begin its long one."""
-        numbers = self._numbers(self.constants.candidate_numbers)
+        numbers = self._numbers(ranking_constants(self.members).candidate_numbers)
         if len(self.members) > 1:
             return [(Reranking(n), self._listed(Reranking(n))) for n in numbers]
         longest = self._listed(Reranking(numbers[-1]))
@@ -215,14 +213,6 @@ class RankingTrial:
         classes: Any = found.classes.astype(np.int32)
         return replace(found, classes=classes, scores=np.broadcast_to(0.0, classes.shape))
 
-    def _longest_of_index(
-        self, vectors: ClassVectors, of_means: ClassVectors
-    ) -> tuple[Candidates, FloatArray, FloatArray]:
-        """The longest lists of an index of these vectors, and the scores of both kinds of vectors."""
-        ranking = Reranking.of_index(self.rescoring.source, self._numbers(NUMBERS_OF_INDEX)[-1], vectors)
-        found = Model(self.members, ranking).candidates(self.held_out.X)
-        return found, found.scores, of_means.scores(self.held_out.X, found.classes)
-
     def _lists_of_index(self, vectors: ClassVectors | None) -> list[tuple[Reranking, Candidates, FloatArray]]:
         """What an index of these vectors lists, short lists first, and its dot products with the samples."""
         assert vectors is not None
@@ -236,7 +226,7 @@ class RankingTrial:
 
     def _with_loss_gap(self, ranking: Reranking) -> Reranking:
         """The same with the smallest loss gap that costs no accuracy, if there are some to try."""
-        gaps = self.constants.loss_gaps
+        gaps = ranking_constants(self.members).loss_gaps
         if not gaps:
             return ranking
         report("choosing the loss gap of the candidates")
@@ -278,6 +268,24 @@ class RankingTrial:
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
 
 
+def _fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> float:
+    """The temperature under which the classes of held-out samples are most likely among their candidates.
+
+    1 if no class is among its candidates.
+    """
+    is_true = candidates.classes == class_index[:, None]
+    rows = is_true.any(axis=1) & (class_index >= 0)
+    if not rows.any():
+        return 1.0
+    losses = candidates.losses[rows]
+    of_class = losses[is_true[rows]]
+
+    def nll(temperature: float) -> float:
+        return float((logsumexp(-losses / temperature, axis=1) + of_class / temperature).mean())
+
+    return least_at(nll)
+
+
 def ranking_constants(members: tuple[FittedCode, ...]) -> RankingConstants:
     """What suits a re-ranking of these codes."""
     return cast("GraphCodebook", members[0].code.codebook).ranking_constants
@@ -286,17 +294,6 @@ def ranking_constants(members: tuple[FittedCode, ...]) -> RankingConstants:
 def _without_caches(members: tuple[FittedCode, ...]) -> tuple[FittedCode, ...]:
     """The same members without what they compute for predictions, which may be more than they take themselves."""
     return tuple(replace(member, bits=replace(member.bits)) for member in members)  # type: ignore[type-var]
-
-
-def final_vectors(
-    members: tuple[FittedCode, ...], samples: Samples, rescoring: Rescoring, how: LearnedHow
-) -> ClassVectors | None:
-    """The class vectors of codes that are learned from all samples, made as held-out samples chose."""
-    means = _class_means(members, samples, rescoring)
-    passes = _vectors_after_passes(members, samples, rescoring, means)
-    (vectors,) = deque(islice(passes, how.n_passes), maxlen=1)
-    del passes  # what only learning needs
-    return _mixed(vectors, means, how.share_of_means)
 
 
 def _class_means(members: tuple[FittedCode, ...], samples: Samples, rescoring: Rescoring) -> sparse.csr_array | None:
@@ -317,11 +314,10 @@ def _vectors_after_passes(
 ) -> Iterator[ClassVectors | None]:
     """The class vectors to try, one after the other; they are learned from the class means."""
     n_classes = members[0].code.n_classes
-    if rescoring.method is None:
-        return iter([None])
     if means is None:
-        vectors = centroid_vectors(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
-        return iter([vectors])
+        options: Any = {"n_classes": n_classes, "sample_weight": samples.weights}
+        yield None if rescoring.method is None else centroid_vectors(samples.X, samples.class_index, **options)
+        return
     index = None
     if rescoring.source != "code":
         index = ClassIndex.of(ClassVectors.of(means), index_entries(n_classes))
@@ -339,11 +335,6 @@ def _vectors_after_passes(
         rate=ranking_constants(members).rate,
         rng=rescoring.seed,
     )
-    return _reported(passes)
-
-
-def _reported(passes: Iterator[ClassVectors]) -> Iterator[ClassVectors]:
-    """The passes to try, each reported before it starts."""
     for number in range(MAX_PASSES):
         report("learning class vectors", number, MAX_PASSES, detail=f"pass {number + 1} of at most {MAX_PASSES}")
         yield next(passes)

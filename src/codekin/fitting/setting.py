@@ -1,14 +1,25 @@
-"""What a row of the table of settings is, and how its values are checked."""
+"""What a row of the table of settings is, and how the values of settings are checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from sklearn.base import is_regressor
 from sklearn.utils._param_validation import HasMethods, StrOptions
+
+from codekin._system.messages import near_name, suggestion
+from codekin.assignments import AssignmentResult
+from codekin.assignments.policy import ASSIGNMENT_CHOICES, codes_of
+from codekin.classes import ClassDistances, ClassTree
+from codekin.classes.distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA
+from codekin.code import Assignment, Codebook
+from codekin.codebooks import CODEBOOKS
+from codekin.decoding import LOSSES
+from codekin.decoding.losses import get_loss
 
 AUTO = "auto"
 CODE, LEARNING = "The code", "Learning"
@@ -77,7 +88,6 @@ class RegressorConstraint(HasMethods):  # type: ignore[misc]  # scikit-learn has
         super().__init__(["fit", "predict"])
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether it is a regressor."""
         return bool(super().is_satisfied_by(val) and not isinstance(val, type) and is_regressor(val))
 
     def __str__(self) -> str:
@@ -106,7 +116,6 @@ class Spelled(NamedTuple):
     value: Any
 
     def __format__(self, _: str) -> str:
-        """The name."""
         return self.name
 
 
@@ -138,3 +147,125 @@ def check_settings(
             if need.kind in ("", kind) and not need.is_met(every):
                 names = {name: spelled(name, value) for name, value in values.items()}
                 raise ValueError(f"{names[setting.name].given} needs {need.what.format(**names)}.")
+
+
+# ----- choices that are a name from a table or the object itself ------------------------------------------------------
+
+
+def check_codebook_choice(choice: Any) -> None:
+    """Raise if the ``codebook`` parameter of an estimator is not valid."""
+    names = sorted(set(CODEBOOKS) - {"given"})
+    if isinstance(choice, str):
+        if choice in names:
+            return
+    elif isinstance(choice, Codebook) or callable(choice) or is_array_like(choice):
+        return
+    is_given = isinstance(choice, str) and choice == "given"
+    hint = " Pass the matrix itself: codebook=matrix." if is_given else suggestion(choice, names)
+    raise ValueError(
+        f"The 'codebook' parameter must be one of {names}, a function, a Codebook or a matrix. "
+        f"Got {shown(choice)} instead.{hint}"
+    )
+
+
+def check_assignment_choice(
+    choice: Any, *, more_names: tuple[str, ...] = (), codes: tuple[str, ...] = ("trellis",)
+) -> None:
+    """Raise if the ``assignment`` parameter of an estimator is not valid.
+
+    - ``more_names``: names that the estimator accepts besides those in ``ASSIGNMENT_CHOICES``.
+    - ``codes``: what the code may be.
+    """
+    names = [*more_names, *(name for name, own in ASSIGNMENT_CHOICES.items() if set(own) & set(codes))]
+    if isinstance(choice, str):
+        if choice in names:
+            return
+        codebook = near_name(choice, CODEBOOKS)
+        if choice == "given":
+            hint = " Pass the assignment itself: for each class the row of its codeword."
+        elif near_name(choice, names) is None and codebook is not None:
+            hint = f" Did you mean codebook={codebook!r}?"
+        elif choice in ASSIGNMENT_CHOICES:
+            hint = f" {choice!r} is for a {codes_of(choice)[0]}, a code of ExtremeClassifier."
+        else:
+            hint = suggestion(choice, names)
+    elif isinstance(choice, Assignment | AssignmentResult) or callable(choice) or is_array_like(choice):
+        return
+    else:
+        hint = ""
+    raise ValueError(
+        f"The 'assignment' parameter must be one of {names}, a function, an Assignment or an array. "
+        f"Got {shown(choice)} instead.{hint}"
+    )
+
+
+def check_loss_choice(choice: Any) -> None:
+    """Raise if the ``loss`` parameter of an estimator is an unknown name, or a function that is no loss."""
+    if callable(choice):
+        get_loss(choice)
+    names = ["auto", *sorted(LOSSES)]
+    if isinstance(choice, str) and choice not in names:
+        raise ValueError(
+            f"The 'loss' parameter must be one of {names} or a callable. Got {choice!r} instead."
+            f"{suggestion(choice, names)}"
+        )
+
+
+def check_distances_choice(choice: Any) -> None:
+    """Raise if the ``class_distances`` parameter of an estimator is not valid."""
+    names = list(CLASS_DISTANCES_FROM_DATA)
+    if are_distances(choice) or (isinstance(choice, str) and choice in names):
+        return
+    if callable(choice):
+        missing = missing_arguments(choice, [0, 0], {})
+        if missing:
+            name = shown(choice)
+            raise ValueError(
+                f"A function given as 'class_distances' takes X and the class indices. Got {name}: {missing}."
+            )
+        return
+    hint = suggestion(choice, names)
+    if isinstance(choice, dict):
+        hint = " Give a matrix whose rows and columns follow the sorted labels."
+    elif isinstance(choice, str) and choice in CLASS_DISTANCES:
+        hint = f" Make it first: class_distances={choice}(...)."
+    raise ValueError(
+        f"The 'class_distances' parameter must be one of {names}, a matrix, a class tree, a callable or a "
+        f"ClassDistances object. Got {shown(choice)} instead.{hint}"
+    )
+
+
+def is_one_order(choice: Any) -> bool:
+    """Whether the ``assignment`` parameter of an estimator is a single assignment, not a way to find some."""
+    return isinstance(choice, Assignment | AssignmentResult) or not (isinstance(choice, str) or callable(choice))
+
+
+def are_distances(choice: Any) -> bool:
+    """Whether these are distances, and not a name or a function."""
+    # A class has the attributes of its instances, and a protocol checks only these.
+    return not isinstance(choice, type) and (isinstance(choice, ClassDistances | ClassTree) or is_array_like(choice))
+
+
+def is_array_like(choice: Any) -> bool:
+    """Whether NumPy can convert it to an array; not for None and dicts, which become a single object."""
+    return isinstance(choice, list | tuple) or hasattr(choice, "__array__")
+
+
+def missing_arguments(function: Callable[..., Any], given: Sequence[Any], named: Mapping[str, Any]) -> str:
+    """Why a function cannot be called with these arguments; empty if it can, or if its signature is unknown."""
+    try:
+        inspect.signature(function).bind(*given, **named)
+    except TypeError as error:
+        return str(error)
+    except ValueError:
+        return ""
+    return ""
+
+
+def shown(choice: Any) -> str:
+    """A wrong value as shown in an error."""
+    if choice is None or isinstance(choice, str | int | float):
+        return repr(choice)
+    if callable(choice):
+        return str(getattr(choice, "__name__", type(choice).__name__))
+    return f"an object of type {type(choice).__name__}"

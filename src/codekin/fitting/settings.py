@@ -16,9 +16,19 @@ from codekin.assignments.policy import EVERY_CODE, codes_of
 from codekin.code.codebook import MAX_SYMBOLS
 from codekin.decoding import LOSSES
 from codekin.fitting import defaults
-from codekin.fitting.choices import check_assignment_choice, check_loss_choice, is_one_order
-from codekin.fitting.classes import check_distances_choice
-from codekin.fitting.setting import AUTO, LEARNING, Need, RegressorConstraint, Setting, is_auto, table_of
+from codekin.fitting.setting import (
+    AUTO,
+    LEARNING,
+    Need,
+    RegressorConstraint,
+    Setting,
+    check_assignment_choice,
+    check_distances_choice,
+    check_loss_choice,
+    is_auto,
+    is_one_order,
+    table_of,
+)
 from codekin.learners import LEARNERS
 from codekin.learners.compact import PRECISIONS
 from codekin.model.reranking import CANDIDATE_SOURCES
@@ -251,6 +261,7 @@ EXTREME_SETTINGS = table_of(
         check=partial(check_assignment_choice, more_names=(AUTO,), codes=EVERY_CODE),
         auto="learnability for 100 to 50,000 classes on narrow trellises, halving on trees, else preserving; "
         "with a taxonomy, a trial chooses",
+        resolve=defaults.assignments_of,
         needs=(
             Need("a tree. Got {code.given}", lambda s: s.code != "trellis" or "trellis" in codes_of(s.assignment)),
             Need(TRELLIS_ONLY, lambda s: s.code != "tree" or "tree" in codes_of(s.assignment)),

@@ -37,12 +37,10 @@ class ClassPartition:
 
     @classmethod
     def whole(cls, class_index: IntArray) -> ClassPartition:
-        """Every class in one part."""
         n_classes = int(class_index.max()) + 1
         return cls(class_index, np.arange(n_classes), np.zeros(n_classes, dtype=bool))
 
     def __len__(self) -> int:
-        """The number of parts."""
         return len(self.class_of_part)
 
     def divided(self, part: int, rows: IntArray) -> ClassPartition:
@@ -87,17 +85,6 @@ class PartitionTrial:
     error: float
     error_of_part: FloatArray
 
-    def next_part(self, rules: SplitRules) -> int | None:
-        """The part that is involved in most errors among those that may still be divided; None if there is none."""
-        n_parts = np.bincount(self.parts.class_of_part)[self.parts.class_of_part]
-        is_open = ~self.parts.is_settled & (self.error_of_part > 0) & (n_parts < rules.max_parts)
-        return int(np.where(is_open, self.error_of_part, -1).argmax()) if is_open.any() else None
-
-    def is_worth(self, before: PartitionTrial, part: int, rules: SplitRules) -> bool:
-        """Whether the error has fallen by enough since a part was divided."""
-        gain = before.error - self.error
-        return gain > 0 and gain >= rules.min_gain * float(before.error_of_part[part])
-
 
 def split_classes(
     samples: Samples, features: Callable[[], Any], fit: Callable[[IntArray], Any], rules: SplitRules
@@ -114,9 +101,12 @@ def split_classes(
     best = _tried(ClassPartition.whole(samples.class_index), samples, fit)
     errors, table = [best.error], None
     while best.error > rules.max_error:
-        part = best.next_part(rules)
-        if part is None:
+        class_of_part = best.parts.class_of_part
+        is_small = np.bincount(class_of_part)[class_of_part] < rules.max_parts
+        is_open = ~best.parts.is_settled & (best.error_of_part > 0) & is_small
+        if not is_open.any():
             break
+        part = int(np.where(is_open, best.error_of_part, -1).argmax())
         table = features() if table is None else table
         divided = _halved(best.parts, part, samples, table, rules.min_samples)
         trial = None
@@ -130,7 +120,8 @@ def split_classes(
                     stacklevel=3,
                 )
                 break
-        if trial is not None and trial.is_worth(best, part, rules):
+        gain = 0.0 if trial is None else best.error - trial.error
+        if trial is not None and gain > 0 and gain >= rules.min_gain * float(best.error_of_part[part]):
             best = trial
             errors.append(best.error)
         else:

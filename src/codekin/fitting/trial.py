@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
+from math import nan
 from time import process_time
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from codekin._system.memory import in_units
 from codekin._system.parallel import limited_threads
-from codekin.classes.samples import ColumnTrials
-from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.code import Code, FloatArray, IntArray
 from codekin.decoding import DecodedAccuracy, decoder_of
 from codekin.decoding.losses import LossLike
 from codekin.fitting.learned_vectors import centroids
 from codekin.learners import Learner
 from codekin.learners.compact import Precision
-from codekin.model.reranking import CandidateSource
+from codekin.measures import confidence_error
+from codekin.model import FittedCode, Model
+from codekin.model.model import code_log_proba
+from codekin.model.reranking import CandidateSource, Reranking
 from codekin.progress import report, stage
-from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
+from codekin.samples import Samples
 
 HELD_OUT_SHARE = 0.1
 HELD_OUT_OF_SOME_CLASSES = 0.25
@@ -32,8 +36,6 @@ LEAST_CLASSES = 200
 """Fewer classes than these would not need a tree; if they have too many samples, some of these are left out."""
 SEED = 0
 """A trial is the same for all seeds of a fit, so that they make the same choices."""
-ENOUGH_FOR_COLUMNS, PER_CLASS_FOR_COLUMNS = 2_000, 20
-"""Fifths of the samples are left out until there are this many."""
 N_WEIGHTS = 60
 WEIGHED_PER_BLOCK = 1_024
 
@@ -171,34 +173,138 @@ def _winning_weights(
     return low, high, losses.argmin(axis=1) == is_true.argmax(axis=1)
 
 
-def column_trials(learner: Learner, samples: Samples, n_classes: int, rng: np.random.Generator) -> ColumnTrials:
-    """The learner's margins for samples that it did not learn from; columns are learned when they are asked for."""
-    fold_of_sample = stratified_folds(samples.class_index, N_FOLDS, rng)
-    enough = max(ENOUGH_FOR_COLUMNS, PER_CLASS_FOR_COLUMNS * n_classes)
-    sizes = np.cumsum(np.bincount(fold_of_sample, minlength=N_FOLDS))
-    n_tried = min(N_FOLDS, 1 + int(np.searchsorted(sizes, enough)))
+# ----- what held-out samples correct in probabilities -----------------------------------------------------------------
+
+# A softmax that has seen many samples of one class and few of another finds the first more probable than it is. So its
+# probabilities are divided by a power of the class sizes and normalised again. On a tree that is a number for each bit,
+# which is added to its margin: it costs nothing in prediction.
+
+N_LISTED = 20
+"""Among how many classes of each sample the power of class sizes is chosen."""
+MAX_TEMPERATURE = 100.0
+MOST_FOR_TEMPERATURE = 2_000
+"""How many samples the temperature is fitted to and measured on: each is decoded at every temperature tried."""
+STAGE = "fitting the temperature"
+
+
+def corrected_for_sizes(
+    codes: tuple[FittedCode, ...], samples: Samples, held_out: Samples | None = None, power: float | None = None
+) -> tuple[tuple[FittedCode, ...], float]:
+    """The codes with probabilities divided by a power of the class sizes, and that power.
+
+    Without a given power, it is the best one of the first code on held-out samples or, without these, the usual one of
+    this kind of code; 0 if that is not done for its kind.
+    """
+    first = codes[0]
+    if first.code.codebook.usual_size_power == 0:
+        return codes, 0.0
+    sizes = class_sizes(samples, first.code.n_classes)
+    if power is None:
+        usual = first.code.codebook.usual_size_power
+        power = usual if held_out is None else best_power(first, sizes, held_out)
+    return tuple(size_corrected(code, sizes, power) for code in codes), power
+
+
+def class_sizes(samples: Samples, n_classes: int) -> FloatArray:
+    """The total weight of each class's samples; classes without any count as the smallest of the others."""
     known = samples.class_index >= 0
-    tried = [np.flatnonzero((fold_of_sample == fold) & known) for fold in range(n_tried)]
-    seed = int(rng.integers(2**31 - 1))
+    weights = None if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)[known]
+    sizes = np.bincount(samples.class_index[known], weights, minlength=n_classes).astype(np.float64)
+    return np.asarray(np.maximum(sizes, sizes[sizes > 0].min(initial=np.inf)))
 
-    def margins(columns: CodingMatrix) -> Margins:
-        report(f"trying {columns.shape[1]} columns")
-        # Classes with the same bits in all of these columns are one class to them.
-        rows, row_of_class = np.unique(columns, axis=0, return_inverse=True)
-        code = Code.of(rows)
-        merged = np.where(known, row_of_class.ravel()[samples.class_index], -1)
-        found = []
-        for held_out in tried:
-            class_index = merged.copy()
-            class_index[held_out] = -1
-            kept = Samples(samples.X, class_index, samples.weights)
-            bits = learner.fit(kept, code, rng=np.random.default_rng(seed))
-            found.append(np.asarray(bits.margins(rows_at(samples.X, held_out))))
-        return np.concatenate(found)
 
-    rows = np.concatenate(tried)
-    weights = np.ones(len(rows)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)[rows]
-    return ColumnTrials(samples.class_index[rows], weights, margins)
+def size_corrected(member: FittedCode, sizes: FloatArray, power: float) -> FittedCode:
+    """The member with probabilities divided by a power of the class sizes, if that is done for its kind."""
+    if power == 0 or member.code.codebook.usual_size_power == 0:
+        return member
+    codebook, bits = member.code.codebook, cast("Any", member.bits)
+    size_of_codeword = np.ones(codebook.n_codewords)
+    size_of_codeword[member.code.assignment.codeword_of_class] = sizes
+    bias = (bits.bias + codebook.size_terms(size_of_codeword, power)).astype(np.float32)
+    return replace(member, bits=replace(bits, bias=bias))
+
+
+def best_power(member: FittedCode, sizes: FloatArray, held_out: Samples) -> float:
+    """The power of the class sizes with which the classes of held-out samples most often come first."""
+    if member.code.codebook.usual_size_power == 0 or len(held_out.class_index) == 0:
+        return 0.0
+    report("choosing how much class sizes count")
+    n_listed = min(N_LISTED, member.code.n_classes)
+    found = Model((member,), Reranking(n_listed)).candidates(held_out.X)
+    classes: IntArray = found.classes
+    is_true = (classes == held_out.class_index[:, None]) & (classes >= 0)
+    return best_weight(found.losses, -np.log(sizes)[classes], is_true)[0]
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """A temperature, and what it did for the probabilities of the samples that it was fitted to.
+
+    - ``value``: what scores are divided by.
+    - ``nll_before``, ``nll``: the mean negative log-likelihood of the true classes at temperature 1 and at this one;
+      NaN without samples.
+    - ``ece_before``, ``ece``: the expected calibration errors, likewise.
+    """
+
+    value: float = 1.0
+    nll_before: float = nan
+    nll: float = nan
+    ece_before: float = nan
+    ece: float = nan
+
+
+def fit_temperature(model: Model, held_out: Samples) -> Temperature:
+    """The temperature under which the classes of held-out samples are most likely, before any re-ranking.
+
+    The measures are those of the final probabilities. Samples of unknown classes are left out; of many samples, those
+    at equal distances are used.
+    """
+    report(STAGE)
+    known = np.flatnonzero(held_out.class_index >= 0)
+    if len(known) == 0:
+        return Temperature()
+    known = known[:: -(-len(known) // MOST_FOR_TEMPERATURE)]
+    X, classes = held_out.X[known], held_out.class_index[known]
+    likelihood = code_log_proba(model, model.lazy_margins(X), classes[:, None])
+
+    def loss(temperature: float) -> float:
+        report(STAGE, detail=f"trying {temperature:.3g}")
+        return -float(likelihood(temperature).mean())
+
+    value = least_at(loss)
+    report("measuring the probabilities")
+    of_ranking = 1.0 if model.ranking is None else model.ranking.temperature
+    (nll_before, ece_before), (nll, ece) = _measures(model, X, classes, [(1.0, 1.0), (value, of_ranking)])
+    return Temperature(value, nll_before, nll, ece_before, ece)
+
+
+def _measures(
+    model: Model, X: Any, class_index: IntArray, temperatures: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """The mean negative log-likelihood and the expected calibration error, for some temperatures of code and ranking.
+
+    Margins and candidates are computed once.
+    """
+    margins, own, ranking, measures = model.lazy_margins(X), class_index[:, None], model.ranking, []
+    found = None if ranking is None else model.ranked.candidates(X, margins, None, ranking)
+    for temperature, of_ranking in temperatures:
+        classes = model.decoder.most_probable(margins[0], 1, temperature)[0] if found is None else found.classes
+        logs = code_log_proba(model, margins, np.hstack([own, classes]))(temperature)
+        of_own, of_classes = logs[:, 0], logs[:, 1:]
+        if ranking is not None and found is not None:
+            of_classes = replace(ranking, temperature=of_ranking).shared_out(of_classes, found.losses)
+            rows, places = np.nonzero((classes == own) & (own >= 0))
+            of_own[rows] = of_classes[rows, places]
+        confidence = np.minimum(np.exp(of_classes[:, 0]), 1.0)
+        measures.append((-float(of_own.mean()), confidence_error(confidence, classes[:, 0] == class_index)))
+    return measures
+
+
+def least_at(nll: Callable[[float], float]) -> float:
+    """The temperature with the least negative log-likelihood."""
+    limit = float(np.log(MAX_TEMPERATURE))
+    best = minimize_scalar(lambda log: nll(np.exp(log)), bounds=(-limit, limit), method="bounded")
+    return float(np.exp(best.x))
 
 
 # ----- recipes and their trials --------------------------------------------------------------------------------------
@@ -230,13 +336,11 @@ class Recipe:
 
     @classmethod
     def of(cls, plan: Any) -> Recipe:
-        """The recipe of a plan."""
         own = {setting.name: getattr(plan, setting.name) for setting in fields(cls) if setting.name in vars(plan)}
         own["prune"] = plan.prune if plan.max_bytes is None else TO_FIT
         return cls(**own, width=plan.codebook.width, code=plan.codebook.kind)
 
     def __str__(self) -> str:
-        """A few words."""
         kind = "tree of width" if self.code == "tree" else "width"
         parts = [f"{kind} {self.width}" if self.n_codes == 1 else f"{self.n_codes} x {kind} {self.width}"]
         parts += [f"{self.rerank} re-ranking{LISTED_BY[self.candidates]}"] * (self.rerank is not None)
@@ -265,44 +369,17 @@ class Trial:
     fits: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Trial:
-        """The trial whose ``as_dict`` this is."""
         return cls(**{**values, "recipe": Recipe(**values["recipe"])})
 
     def __str__(self) -> str:
-        """One line."""
         return (
             f"{100 * self.accuracy:.2f} %  {in_units(self.n_bytes):>9}  {self.microseconds:>5.1f} us  {self.recipe}"
             + ("" if self.fits else "  (beyond the budget)")
         )
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a model may cost.
-
-    - ``n_bytes``: of the whole folder on disk.
-    - ``microseconds``: per prediction, on one thread.
-    - ``seconds``: for the search.
-    """
-
-    n_bytes: int | None = None
-    microseconds: float | None = None
-    seconds: float | None = None
-
-    def allow(self, n_bytes: float, microseconds: float = 0.0) -> bool:
-        """Whether a model of this size and speed is within the limits."""
-        is_small = self.n_bytes is None or n_bytes <= self.n_bytes
-        return is_small and (self.microseconds is None or microseconds <= self.microseconds)
-
-    def __str__(self) -> str:
-        """A few words."""
-        size = [] if self.n_bytes is None else [in_units(self.n_bytes)]
-        return " and ".join([*size, *([] if self.microseconds is None else [f"{self.microseconds:g} microseconds"])])
 
 
 def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 2_000) -> float:

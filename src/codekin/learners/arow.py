@@ -62,7 +62,6 @@ class AROWBits(LearningBits):
 
     @property
     def settings(self) -> str:
-        """The settings that bits must share to continue from each other."""
         return f"{super().settings} and average={self.is_averaged}"
 
     def learning(
@@ -93,7 +92,6 @@ class AROWBits(LearningBits):
             yield replace(self, n_steps=n_steps + len(some))
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         margins = super().margins(X)
         if self.is_averaged and self.n_steps:
             late = product_with_dense(SparseRows.of(X, self.n_features), self.state, 2, self.n_threads)
@@ -211,7 +209,9 @@ class AROW(OnlineLearner):
         learned at all, unless it may learn on: its margin is that sign.
         """
         codewords, n_bits = code.coding_matrix, code.n_bits
-        signs = np.zeros(n_bits, np.int8) if learns_on else _constant_signs(codewords[rows.present_classes])
+        # The sign of each bit if it is the same in all codewords that do not ignore it; otherwise 0.
+        present = codewords[:0] if learns_on else codewords[rows.present_classes]
+        signs: Any = (present > 0).any(axis=0).astype(np.int8) - (present < 0).any(axis=0).astype(np.int8)
         if signs.any():
             codewords = np.where(signs == 0, codewords, 0).astype(np.int8)
         has: Any = {"is_averaged": self.average, "has_bias": self.fit_intercept, "n_threads": self.n_threads}
@@ -268,9 +268,3 @@ class AROW(OnlineLearner):
             if n_columns > BITS_PER_CACHE_LINE:
                 n_columns -= n_columns % BITS_PER_CACHE_LINE
         return [(first, min(first + n_columns, n_bits)) for first in range(0, n_bits, n_columns)]
-
-
-def _constant_signs(codewords: CodingMatrix) -> CodingMatrix:
-    """The sign of each bit if it is the same in all codewords that do not ignore it; otherwise 0."""
-    has_positive, has_negative = (codewords > 0).any(axis=0), (codewords < 0).any(axis=0)
-    return np.asarray(has_positive.astype(np.int8) - has_negative.astype(np.int8), dtype=np.int8)

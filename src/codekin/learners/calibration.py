@@ -34,7 +34,6 @@ class CalibratedBits:
 
     @property
     def n_bits(self) -> int:
-        """The number of bits."""
         return int(self.bits.n_bits)
 
     def margins(self, X: Any) -> Margins:

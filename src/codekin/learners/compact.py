@@ -35,9 +35,10 @@ class CompactForm(LinearForm):
     """Linear predictors whose weights only kernels can read."""
 
     makes_rows_sparse = True
+    product: Callable[[], tuple[Callable[..., None], tuple[Any, ...]]]
+    """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         rows = SparseRows.of(X if sparse.issparse(X) else np.asarray(X, dtype=np.float32), self.n_features)
         kernel, weights = self.product()
         margins = product_by(kernel, rows, weights, self.n_bits, self.n_threads)
@@ -78,7 +79,6 @@ class CompactLinearBits(CompactForm):
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         self._freeze("weights", "scales", "row_of_feature")
 
     @classmethod
@@ -106,11 +106,9 @@ class CompactLinearBits(CompactForm):
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
         return len(self.row_of_feature)
 
     def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
         from codekin.kernels.sparse_product import sparse_times_bytes, sparse_times_halves
 
         if self.scales is not None:
@@ -118,11 +116,9 @@ class CompactLinearBits(CompactForm):
         return sparse_times_halves, (self.row_of_feature, self.weights.view(np.int16))
 
     def linear_rows(self) -> LinearRows:
-        """The weights in the form that linear predictors of all kinds have in common."""
         return LinearRows(self.weights, self.scales, self.row_of_feature, self.bias)
 
     def decompressed(self) -> LinearBits:
-        """The same predictors with weights of single precision."""
         weights = self.weights.astype(np.float32)
         if self.scales is not None:
             weights *= self.scales[:, None]
@@ -149,7 +145,6 @@ class CompactSparseLinearBits(CompactForm):
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the arrays."""
         self._freeze("weights", "gaps", "counts", "scales")
 
     @classmethod
@@ -170,7 +165,6 @@ class CompactSparseLinearBits(CompactForm):
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
         return len(self.counts)
 
     @cached_property
@@ -187,7 +181,6 @@ class CompactSparseLinearBits(CompactForm):
         return scales
 
     def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
         from codekin.kernels.sparse_product import sparse_times_gapped
 
         places = self.weights.view(np.uint8 if self.scales is not None else np.uint16)
@@ -211,7 +204,6 @@ class CompactSparseLinearBits(CompactForm):
         return LinearRows(weights, scales, row_of_feature, self.bias)
 
     def decompressed(self) -> SparseLinearBits:
-        """The same predictors with weights of single precision."""
         counts = self.counts.astype(np.int64)
         indptr = np.concatenate([[0], np.cumsum(counts)])
         feature = np.repeat(np.arange(self.n_features), counts)
@@ -223,7 +215,7 @@ class CompactSparseLinearBits(CompactForm):
         return SparseLinearBits(matrix, self.bias, self.n_threads)
 
 
-def compacted(bits: LinearBits | SparseLinearBits, precision: Precision, threshold: float | None = None) -> Any:
+def compacted(bits: Any, precision: Precision, threshold: float | None = None) -> Any:
     """The same predictors with weights of this precision, in the form that takes the fewest bytes.
 
     "float32" leaves them as they are. Weights up to the ``threshold``, if there is one, are dropped.
@@ -237,7 +229,7 @@ def compacted(bits: LinearBits | SparseLinearBits, precision: Precision, thresho
     if precision not in PRECISIONS:
         raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
     if hasattr(bits, "compacted"):
-        return bits.compacted(precision)  # those of a tree
+        return (bits if threshold is None else bits.sparse(threshold)).compacted(precision)  # those of a tree
     if threshold is not None and isinstance(bits, LinearBits):
         is_whole = precision == "float32"
         return bits.sparse(threshold) if is_whole else CompactSparseLinearBits.of(bits, precision, threshold)

@@ -45,7 +45,6 @@ class BitTask:
 
     @contextmanager
     def around(self, estimator: Any) -> Iterator[None]:
-        """Call the hooks around the fit of ``estimator``, and pass them on if it supports them."""
         takes_callbacks = hasattr(estimator, "set_callbacks")
         with self.context.propagate_callback_context(estimator) if takes_callbacks else nullcontext():
             self.context.call_on_fit_task_begin(estimator=self.owner)
@@ -88,7 +87,6 @@ class EstimatorBits:
 
     @property
     def n_bits(self) -> int:
-        """The number of bits."""
         return len(self.predictors)
 
     @cached_property
@@ -118,7 +116,7 @@ class EstimatorBits:
         if self.symbols is None and is_numbers and self.stacked is not None:
             weights, intercepts = self.stacked
             return bounded_margins(np.asarray(X @ weights + intercepts))
-        seen = repeat(X) if self.columns is None else (_columns(X, columns) for columns in self.columns)
+        seen = repeat(X) if self.columns is None else (_safe_indexing(X, own, axis=1) for own in self.columns)
         if self.symbols is None:
             margins = [bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
         else:
@@ -261,7 +259,6 @@ class _Lesson(NamedTuple):
 
     @classmethod
     def of(cls, samples: Samples, code: Code, params: Mapping[str, Any], *, is_pairwise: bool = False) -> _Lesson:
-        """The lesson of a code."""
         weights = {} if samples.weights is None else {"sample_weight": np.asarray(samples.weights)}
         kind = type(code.codebook)
         return cls(samples.X, samples.class_index, code.coding_matrix, kind, {**params, **weights}, is_pairwise)
@@ -292,20 +289,10 @@ class _Lesson(NamedTuple):
 
         They are 0 and 1 for a bit, numbers without gaps for symbols, and the targets of a real bit.
         """
-        return self._numbered(self.entries(bit, class_index), self.present(bit))
-
-    def further_labels(self, bit: int, predictor: Any) -> tuple[IntArray, NDArray[Any], dict[str, Any]]:
-        """The same for ``partial_fit``, and its argument that says which classes there will be."""
-        known = self.known(bit)
-        used, labels = self._numbered(self.entries(bit, self.class_index), known)
-        if known is None:
-            return used, labels, {}
-        # Models saved by early versions have the classes -1 and +1.
-        classes = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
-        return used, classes[labels], {"classes": classes}
+        return self.numbered(self.entries(bit, class_index), self.present(bit))
 
     @staticmethod
-    def _numbered(entries: CodingMatrix, numbered: IntArray | None) -> tuple[IntArray, NDArray[Any]]:
+    def numbered(entries: CodingMatrix, numbered: IntArray | None) -> tuple[IntArray, NDArray[Any]]:
         """The rows with one of the numbered entries, and the numbers; without any, those that are not NaN."""
         if numbered is None:
             used = np.flatnonzero(~np.isnan(entries))
@@ -319,11 +306,11 @@ class _Lesson(NamedTuple):
         params = {name: _resolved(value, lambda one: self._of_others(bit, one)) for name, value in self.params.items()}
         if len(used) == n_samples:
             return self.X, params
-        X = _columns(_rows(self.X, used), used) if self.is_pairwise else _rows(self.X, used)
-        return X, {
-            name: _rows(value, used) if value is self.params[name] and is_per_sample(value, n_samples) else value
-            for name, value in params.items()
-        }
+        X = _safe_indexing(self.X, used)
+        for name, value in params.items():
+            if value is self.params[name] and is_per_sample(value, n_samples):
+                params[name] = _safe_indexing(value, used)
+        return _safe_indexing(X, used, axis=1) if self.is_pairwise else X, params
 
     def _of_others(self, bit: int, others: OtherSamples) -> Any:
         used, labels = self.labels(bit, others.class_index)
@@ -332,7 +319,7 @@ class _Lesson(NamedTuple):
                 f"No sample of {others.name!r} is of a class that bit {bit} separates from others. Add some of "
                 "every class, or leave it out."
             )
-        return labels if others.values is None else _rows(others.values, used)
+        return labels if others.values is None else _safe_indexing(others.values, used)
 
 
 def _resolved(value: Any, of_others: Callable[[OtherSamples], Any]) -> Any:
@@ -371,14 +358,13 @@ def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
 
 def _partial_fit_bit(lesson: _Lesson, part: tuple[Any, int]) -> Any:
     predictor, bit = part
-    used, labels, classes = lesson.further_labels(bit, predictor)
+    known = lesson.known(bit)
+    used, labels = lesson.numbered(lesson.entries(bit, lesson.class_index), known)
+    if not len(used):
+        return predictor
     X, params = lesson.rows(bit, used)
-    return predictor.partial_fit(X, labels, **classes, **params) if len(used) else predictor
-
-
-def _rows(values: Any, index: IntArray) -> Any:
-    return _safe_indexing(values, index)
-
-
-def _columns(values: Any, index: Any) -> Any:
-    return _safe_indexing(values, index, axis=1)
+    if known is not None:
+        # Models saved by early versions have the classes -1 and +1.
+        params["classes"] = classes = np.asarray(getattr(predictor, "classes_", np.arange(len(known))))
+        labels = classes[labels]
+    return predictor.partial_fit(X, labels, **params)

@@ -113,17 +113,14 @@ class LinearForm(ABC):
 
     makes_rows_sparse: ClassVar[bool] = False
     """Whether dense rows are made sparse; otherwise they have a product of their own."""
+    kept_shares: ClassVar[NDArray[np.float64]] = KEPT_SHARES
 
     weights: Any
     bias: Float32Array
     n_threads: int | None
 
     @abstractmethod
-    def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
-
-    @abstractmethod
-    def margins(self, X: Any) -> Float32Array:
+    def margins(self, X: Any) -> Any:
         """One column per bit, positive if the predictor says +1."""
 
     @abstractmethod
@@ -137,12 +134,10 @@ class LinearForm(ABC):
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
         return int(self.weights.shape[0])
 
     @property
     def n_bits(self) -> int:
-        """The number of bits."""
         return len(self.bias)
 
     @property
@@ -150,6 +145,54 @@ class LinearForm(ABC):
         """The memory of the model, without caches."""
         arrays = [getattr(self, each.name) for each in fields(self)]  # type: ignore[arg-type]
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+    def sizes(self) -> Float32Array:
+        """The sizes of some evenly spaced weights, as many as quantiles need."""
+        flat = self.weights.ravel()
+        return np.asarray(np.abs(flat[:: max(1, flat.size // QUANTILE_SAMPLE)]))
+
+    def pruned(
+        self,
+        validation: Validation,
+        *,
+        max_loss: float = 0.001,
+        finished: Callable[..., Any] = lambda bits, threshold=None: (
+            bits if threshold is None else bits.sparse(threshold)
+        ),
+        is_small_enough: Callable[[Any], bool] = lambda _: True,
+    ) -> Any:
+        """The same predictors without as many small weights as the validation score allows, or as the size requires.
+
+        The threshold is the largest whose score is at most ``max_loss`` below that of the full model, found by
+        bisection on a grid of shares of the weights, for dense ones from 1/2 down to 1/1000. The model that is returned
+        has itself been scored. If it is not small enough, the threshold is the smallest that makes it so; if none does,
+        the smallest model is returned. A dense model that must keep more than half of its weights stays whole, since a
+        sparse one would not be smaller.
+
+        ``finished`` is applied to a model, whole or without weights up to a threshold, before it is scored and
+        returned: for example fewer bytes per weight.
+        """
+        lowest, thresholds = score_of(self, validation) - max_loss, self.thresholds(self.kept_shares)
+        best = whole = finished(self)
+        next_smaller, accepted, refused = None, -1, len(thresholds)
+        while refused - accepted > 1:
+            middle = (accepted + refused) // 2
+            candidate = finished(self, threshold=thresholds[middle])
+            if not is_small_enough(candidate) or score_of(candidate, validation) >= lowest:
+                best, accepted = candidate, middle
+            else:
+                next_smaller, refused = candidate, middle
+        if not is_small_enough(best):
+            return best if next_smaller is None else next_smaller
+        return whole if whole.nbytes <= best.nbytes and is_small_enough(whole) else best
+
+    def thresholds(self, shares: NDArray[np.float64]) -> list[float]:
+        """The sizes above which at most these shares of the weights lie, estimated from evenly spaced ones.
+
+        Features that occur once give all bits weights of the same size: such a group is kept or dropped together.
+        """
+        sizes = self.sizes()
+        return [float(size) for size in np.quantile(sizes, 1 - shares)] if sizes.size else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,13 +215,11 @@ class LinearBits(LinearForm):
         object.__setattr__(self, "bias", _checked_bias(self.bias, self.weights.shape[1]))
 
     def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
         from codekin.kernels.sparse_product import sparse_times_dense
 
         return sparse_times_dense, (self.weights[:, None], 0)
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         if sparse.issparse(X):
             rows = SparseRows.of(X, self.n_features)
             margins = product_with_dense(rows, self.weights[:, None], 0, self.n_threads)
@@ -188,7 +229,6 @@ class LinearBits(LinearForm):
         return margins
 
     def linear_rows(self) -> LinearRows:
-        """The weights in the form that linear predictors of all kinds have in common."""
         return LinearRows(self.weights, None, None, self.bias)
 
     def sparse(self, threshold: float = 0.0) -> SparseLinearBits:
@@ -202,52 +242,6 @@ class LinearBits(LinearForm):
         keep_large(self.weights, threshold, kept_bits, kept)
         weights = sparse.csr_array((kept, kept_bits, indptr), shape=self.weights.shape)
         return SparseLinearBits(weights, self.bias, self.n_threads)
-
-    def pruned(
-        self,
-        validation: Validation,
-        *,
-        max_loss: float = 0.001,
-        finished: Callable[..., Any] = lambda bits, threshold=None: (
-            bits if threshold is None else bits.sparse(threshold)
-        ),
-        is_small_enough: Callable[[Any], bool] = lambda _: True,
-    ) -> Any:
-        """The same predictors without as many small weights as the validation score allows, or as the size requires.
-
-        The threshold is the largest whose score is at most ``max_loss`` below that of the full model, found by
-        bisection on a grid of shares of the weights from 1/2 down to 1/1000. The model that is returned has itself
-        been scored. If it is not small enough, the threshold is the smallest that makes it so; if none does, the
-        smallest model is returned. A model that must keep more than half of its weights stays whole, since a sparse one
-        would not be smaller.
-
-        ``finished`` is applied to a model, whole or without weights up to a threshold, before it is scored and
-        returned: for example fewer bytes per weight.
-        """
-        lowest = score_of(self, validation) - max_loss
-        thresholds = self._thresholds(KEPT_SHARES)
-        whole = finished(self)
-        best, next_smaller = whole, None
-        accepted, refused = -1, len(thresholds)
-        while refused - accepted > 1:
-            middle = (accepted + refused) // 2
-            candidate = finished(self, threshold=thresholds[middle])
-            if not is_small_enough(candidate) or score_of(candidate, validation) >= lowest:
-                best, accepted = candidate, middle
-            else:
-                next_smaller, refused = candidate, middle
-        if not is_small_enough(best):
-            return best if next_smaller is None else next_smaller
-        return whole if whole.nbytes <= best.nbytes and is_small_enough(whole) else best
-
-    def _thresholds(self, shares: NDArray[np.float64]) -> list[float]:
-        """The sizes above which at most these shares of the weights lie, estimated from evenly spaced ones.
-
-        Features that occur once give all bits weights of the same size: such a group is kept or dropped together.
-        """
-        flat = self.weights.ravel()
-        sizes = np.abs(flat[:: max(1, flat.size // QUANTILE_SAMPLE)])
-        return [float(size) for size in np.quantile(sizes, 1 - shares)] if sizes.size else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,14 +269,12 @@ class SparseLinearBits(LinearForm):
         return SparseRows.of(self.weights, self.n_bits)
 
     def product(self) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The kernel that multiplies sparse rows by the weights, and the weights as it takes them."""
         from codekin.kernels.sparse_product import sparse_times_sparse
 
         weights = self._weight_rows
         return sparse_times_sparse, (weights.indptr, weights.indices, weights.values)
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         if sparse.issparse(X):
             kernel, weights = self.product()
             margins = product_by(kernel, SparseRows.of(X, self.n_features), weights, self.n_bits, self.n_threads)
@@ -292,7 +284,6 @@ class SparseLinearBits(LinearForm):
         return margins
 
     def linear_rows(self) -> LinearRows:
-        """The weights in the form that linear predictors of all kinds have in common."""
         return LinearRows(self.weights.toarray(), None, None, self.bias)
 
 
@@ -337,14 +328,14 @@ def _checked_bias(bias: ArrayLike, n_bits: int) -> Float32Array:
 
 def single_margins(bits: Any) -> Callable[[Row], Margins]:
     """The margins of one row, (1, n_bits), as the bits themselves compute them, without what many rows share."""
-    if not isinstance(bits, LinearForm):
+    if not hasattr(bits, "product"):  # of a tree, or not linear
         return lambda row: bits.margins(row.matrix())
     kernel, weights = bits.product()
     bias, n_bits = bits.bias, bits.n_bits
 
     def margins(row: Row) -> Margins:
         if not (bits.makes_rows_sparse or row.given is None or sparse.issparse(row.given)):
-            return bits.margins(row.given)
+            return np.asarray(bits.margins(row.given))
         product = np.empty((1, n_bits), np.float32)
         kernel(row.indptr, row.indices, row.values, *weights, product)
         product += bias

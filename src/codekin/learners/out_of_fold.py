@@ -211,10 +211,6 @@ class _Objective(NamedTuple):
     """The value of the feature whose weight is the intercept; 0 if there is none."""
     intercept_penalty: float = 0.0
 
-    @property
-    def least_curvature(self) -> float:
-        return 1e-9 if self.loss == "squared" else LEAST_CURVATURE
-
     def derivatives(self, bits: FloatArray, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The first and second derivatives of the loss with respect to the margins; only squares have real bits."""
         if self.loss == "squared":
@@ -322,12 +318,13 @@ class _LinearLesson(NamedTuple):
     def without_each(self, rows: IntArray) -> Margins:
         """The leave-one-out margin of each of these samples, from the leverages of all samples."""
         margins, first, second = self.derivatives(self.weights)
+        least = 1e-9 if self.objective.loss == "squared" else LEAST_CURVATURE
         for bit in range(margins.shape[1]):
             curved = np.flatnonzero(second[:, bit])  # the loss of the others is zero, and stays so
             left_without = self._left_by_pairs if len(curved) < self.A.shape[1] else self._left_by_features
             left = left_without(curved, second[curved, bit])
             moved = first[curved, bit] / second[curved, bit] * (1 - left)
-            margins[curved, bit] += moved / np.maximum(left, self.objective.least_curvature)
+            margins[curved, bit] += moved / np.maximum(left, least)
         return margins[rows]
 
     def _left_by_features(self, curved: IntArray, second: FloatArray) -> FloatArray:

@@ -109,7 +109,13 @@ class Passes(Generic[Bits]):
         if checkpoints is not None:
             saved = checkpoints.found(self._identity)
         if saved is not None:
-            blocks = _saved_blocks(saved, blocks)
+            wanted, blocks = blocks, [(int(first), int(last)) for first, last in saved.progress["blocks"]]
+            widest, allowed = (max(last - first for first, last in each) for each in (blocks, wanted))
+            if widest > allowed:
+                raise MemoryError(
+                    f"The checkpoint in {saved.folder} trains {widest} bits at once, but there is memory for only "
+                    f"{allowed}. Resume when there is more, or start again without resuming."
+                )
         give_back()  # what checking and measuring the samples took
         bits = self._at_once(saved) if len(blocks) == 1 else self._in_blocks(blocks, saved)
         check_learned(bits.weights)
@@ -167,7 +173,8 @@ class Passes(Generic[Bits]):
             if epoch < self.n_epochs:
                 # The best weights are in the state itself if the last pass was the best.
                 arrays = {} if not best.is_known or stopping.is_best else {"best": best.mapped()}
-                self._save(blocks, bits, {"epoch": epoch, "stopping": stopping.as_dict()}, arrays)
+                progress = {"epoch": epoch, "stopping": stopping.as_dict(), "n_steps": bits.n_steps}
+                self._save(blocks, progress, {"state": {"state": bits.state, **arrays}})
         if not best.is_known or stopping.is_best:
             return bits.ended()
         has_bias, n_threads = bits.has_bias, bits.n_threads
@@ -233,8 +240,8 @@ class Passes(Generic[Bits]):
                 self._report(EpochReport(epoch, n_epochs, block, len(blocks), seconds))
                 if epoch < n_epochs:
                     known = {"margins": _columns(margins[:epoch], columns)} if margins else {}
-                    progress = {"block": block, "epoch": epoch, "best_epoch": best_epoch}
-                    self._save(blocks, bits, progress, known, _blocks_before(block))
+                    progress = {"block": block, "epoch": epoch, "best_epoch": best_epoch, "n_steps": bits.n_steps}
+                    self._save(blocks, progress, {"state": {"state": bits.state, **known}}, _blocks_before(block))
             of_block = bits.gathered()
             weights[:, columns] = of_block
             self._save_block(block, blocks, best_epoch, of_block, margins)
@@ -256,15 +263,11 @@ class Passes(Generic[Bits]):
         }
 
     def _save(
-        self,
-        blocks: Sequence[Block],
-        bits: Bits,
-        progress: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        keep: Sequence[str] = (),
+        self, blocks: Sequence[Block], progress: dict[str, Any], files: dict[str, Any], keep: Sequence[str] = ()
     ) -> None:
-        progress = {**progress, "n_steps": bits.n_steps}
-        self._save_files(blocks, progress, {"state": {"state": bits.state, **arrays}}, keep)
+        if self.callbacks.checkpoints is not None:
+            progress = {**progress, "blocks": [list(block) for block in blocks]}
+            self.callbacks.checkpoints.save(self._identity, progress, files, keep)
 
     def _save_block(
         self,
@@ -278,27 +281,14 @@ class Passes(Generic[Bits]):
         if block < len(blocks):
             known = {"margins": _columns(margins, slice(*blocks[block - 1]))} if margins else {}
             progress = {"block": block + 1, "epoch": 0, "best_epoch": best_epoch}
-            files = {f"block-{block}": {"weights": weights, **known}}
-            self._save_files(blocks, progress, files, _blocks_before(block))
+            self._save(blocks, progress, {f"block-{block}": {"weights": weights, **known}}, _blocks_before(block))
 
     def _restore_block(
         self, saved: Checkpoint, block: int, blocks: Sequence[Block], weights: Float32Array, margins: list[Float32Array]
     ) -> None:
-        """Fill in the result of a finished block."""
         columns, arrays = slice(*blocks[block - 1]), saved.arrays(f"block-{block}")
         weights[:, columns] = arrays["weights"]
         fill_columns(margins, columns, arrays.get("margins", ()))
-
-    def _save_files(
-        self,
-        blocks: Sequence[Block],
-        progress: dict[str, Any],
-        files: dict[str, dict[str, NDArray[Any]]],
-        keep: Sequence[str],
-    ) -> None:
-        if self.callbacks.checkpoints is not None:
-            progress = {**progress, "blocks": [list(block) for block in blocks]}
-            self.callbacks.checkpoints.save(self._identity, progress, files, keep)
 
     def _restored(self, saved: Checkpoint, state: NDArray[Any], block: Block) -> Bits:
         begun = self.lesson.begun(0)
@@ -319,18 +309,6 @@ def fill_columns(margins: list[Float32Array], columns: slice, known: Iterable[Fl
 
 def _blocks_before(block: int) -> list[str]:
     return [f"block-{number}" for number in range(1, block)]
-
-
-def _saved_blocks(saved: Checkpoint, wanted: Sequence[Block]) -> Sequence[Block]:
-    """The blocks of the checkpoint, unless the memory available now requires narrower ones."""
-    blocks = [(int(first), int(last)) for first, last in saved.progress["blocks"]]
-    widest, allowed = (max(last - first for first, last in each) for each in (blocks, wanted))
-    if widest > allowed:
-        raise MemoryError(
-            f"The checkpoint in {saved.folder} trains {widest} bits at once, but there is memory for only {allowed}. "
-            "Resume when there is more, or start again without resuming."
-        )
-    return blocks
 
 
 class _Job(NamedTuple):

@@ -196,16 +196,7 @@ class Softmax(OnlineLearner):
     """The same: bits cannot be learned in turn."""
 
     def damping_on(self, codebook: Codebook) -> float:
-        """The damping that was given, or the one that suits a codebook.
-
-        Parameters
-        ----------
-        codebook : Codebook
-
-        Returns
-        -------
-        float
-        """
+        """The damping that was given, or the one that suits a codebook."""
         return codebook.softmax_damping if self.damping is None else self.damping
 
     def decoding_loss(self, codebook: Codebook) -> str:

@@ -101,7 +101,6 @@ class BestWeights:
 
     @property
     def is_known(self) -> bool:
-        """Whether any weights were kept."""
         return self._shape is not None
 
     def keep(self, bits: LearningBits) -> None:
@@ -114,17 +113,21 @@ class BestWeights:
 
     def mapped(self) -> Float32Array:
         """The weights that were kept last, read from disk when they are used."""
-        assert self._shape is not None
-        if self._file is None:
-            assert self._held is not None
+        if self._held is not None:
             return self._held
+        assert self._file is not None
         return np.memmap(self._file, np.float32, "r", shape=self._shape)
 
     def _put(self, shape: tuple[int, int], blocks: Callable[[], Iterable[Float32Array]]) -> None:
         self._shape = shape
         if self._held is None and 4 * shape[0] * shape[1] >= LEAST_ON_DISK:
             try:
-                self._write(blocks())
+                if self._file is None:
+                    self._file = TemporaryFile(prefix="codekin-")  # noqa: SIM115  (closed when it is forgotten)
+                self._file.seek(0)
+                for block in blocks():
+                    self._file.write(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
+                self._file.flush()
                 return
             except OSError:  # the disk is full, or there is no place for temporary files
                 self._file = None
@@ -133,14 +136,6 @@ class BestWeights:
         for block in blocks():
             self._held[start : start + len(block)] = block
             start += len(block)
-
-    def _write(self, blocks: Iterable[Float32Array]) -> None:
-        if self._file is None:
-            self._file = TemporaryFile(prefix="codekin-")  # noqa: SIM115  (closed when it is forgotten)
-        self._file.seek(0)
-        for block in blocks:
-            self._file.write(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
-        self._file.flush()
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,21 +153,14 @@ class LearningBits:
 
     @property
     def n_features(self) -> int:
-        """The number of features."""
         return len(self.state) - self.has_bias
 
     @property
     def n_bits(self) -> int:
-        """The number of bits."""
         return int(self.state.shape[2])
-
-    def copy(self) -> Self:
-        """A copy."""
-        return replace(self, state=self.state.copy())
 
     @property
     def settings(self) -> str:
-        """The settings that bits must share to continue from each other."""
         return f"fit_intercept={self.has_bias}"
 
     def continuing(self, bits: Any, n_features: int, n_bits: int, begun: Callable[[int], Self]) -> Self:
@@ -192,7 +180,7 @@ class LearningBits:
                 "cannot continue with others."
             )
         if bits is not None and not is_finished:
-            return bits.copy()  # type: ignore[no-any-return]
+            return replace(bits, state=bits.state.copy())  # type: ignore[no-any-return]
         started = begun(n_bits)
         if bits is not None:
             is_dense = isinstance(bits, LinearBits)
@@ -202,7 +190,6 @@ class LearningBits:
         return started
 
     def margins(self, X: Any) -> Float32Array:
-        """One column per bit, positive if the predictor says +1."""
         margins = product_with_dense(SparseRows.of(X, self.n_features), self.state, 0, self.n_threads)
         margins += self.state[-1, 0] * self.has_bias
         return margins
@@ -228,7 +215,6 @@ class LearningBits:
         return as_linear_bits(self.weights(), self.has_bias, self.n_threads)
 
     def linear_rows(self) -> LinearRows:
-        """The weights of the finished predictors."""
         return self.finished().linear_rows()
 
     def ended(self) -> LinearBits:

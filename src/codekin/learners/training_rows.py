@@ -15,7 +15,6 @@ from scipy import sparse
 from codekin._system.arrays import check_single_precision, check_weights
 from codekin._system.rows import SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
-from codekin.learners.independent import check_kind
 from codekin.samples import Samples
 
 Order = Callable[[int, int], NDArray[np.int64]]
@@ -49,7 +48,6 @@ class TrainingRows:
 
     @property
     def n_rows(self) -> int:
-        """The number of samples."""
         return self.rows.n_rows
 
     @property
@@ -59,7 +57,6 @@ class TrainingRows:
 
     @property
     def checksum(self) -> str:
-        """A checksum of the samples."""
         return checksum(*self.arrays, self.weight_of_sample)
 
     def in_turns(self, order: Order, seed: int) -> Iterator[tuple[TrainingRows, NDArray[np.int64]]]:
@@ -68,7 +65,6 @@ class TrainingRows:
 
     @property
     def present_classes(self) -> IntArray:
-        """The classes of the samples that have some influence."""
         return np.unique(self.class_of_sample[self.weight_of_sample > 0])
 
     @property
@@ -173,7 +169,6 @@ class StreamedRows:
 
     @property
     def n_rows(self) -> int:
-        """The number of samples."""
         return self.X.shape[0]
 
     @property
@@ -183,7 +178,6 @@ class StreamedRows:
 
     @property
     def present_classes(self) -> IntArray:
-        """The classes of the samples that have some influence."""
         return np.unique(self.class_of_sample[self.weight_of_sample > 0])
 
     @cached_property
@@ -216,7 +210,7 @@ class StreamedRows:
 
 def training_rows(learner: Any, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
     """Checked samples, without class -1, with a feature that is 1 if there is a bias; on disk if they are there."""
-    check_kind(learner, code.codebook)
+    code.codebook.check_learner(type(learner).__name__, False)
     if (samples.class_index < 0).any():
         samples = samples.at(np.flatnonzero(samples.class_index >= 0))
     X, given = samples.X, (samples.class_index, code.n_classes, samples.weights, learner.class_weight)

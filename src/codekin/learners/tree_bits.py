@@ -6,8 +6,7 @@ those that a search needs, or all of them as an array.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from codekin._system.rows import SparseRows
 from codekin.code import FloatArray, IntArray
 from codekin.code.tree import TreeGraph
 from codekin.learners.compact import PRECISIONS, Precision
-from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, LinearRows, Validation, score_of
+from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, LinearForm, LinearRows
 
 BYTES_PER_CHUNK = 36
 """For the weights of one feature in one node, while all nodes are put together: where they begin, and their order."""
@@ -35,7 +34,7 @@ WEIGHTS_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, eq=False)
-class TreeBits:
+class TreeBits(LinearForm):
     """Sparse linear predictors for every child of every node of a tree.
 
     A chunk holds the weights of one feature in one node. Chunks are in the order of features, then of nodes.
@@ -47,6 +46,8 @@ class TreeBits:
     - ``scale``: the size of step 1 and of step 127; None for floats.
     - ``curvatures``: those of the weights; None for finished predictors, which cannot learn further.
     """
+
+    kept_shares = 2 * KEPT_SHARES  # it is sparse already
 
     tree: TreeGraph = field(repr=False)
     counts: NDArray[Any] = field(repr=False)
@@ -60,30 +61,16 @@ class TreeBits:
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        """Convert the arrays to the narrowest types that hold them."""
         for name in ("counts", "nodes", "lengths", "children"):
             object.__setattr__(self, name, as_narrow(np.asarray(getattr(self, name))))
 
     @property
-    def precision(self) -> str:
-        """The type of the weights."""
-        return str(self.weights.dtype)
-
-    @property
     def n_features(self) -> int:
-        """The number of features."""
         return len(self.counts)
 
-    @property
-    def n_bits(self) -> int:
-        """The number of bits."""
-        return len(self.bias)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of the model, without caches."""
-        arrays = [getattr(self, each.name) for each in fields(self)]
-        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+    def sizes(self) -> Float32Array:
+        """The sizes of some evenly spaced weights."""
+        return np.abs(self.values[:: max(1, len(self.values) // QUANTILE_SAMPLE)])
 
     def margins(self, X: Any) -> Any:
         """The margins of samples as :class:`TreeMargins`, computed on demand."""
@@ -91,7 +78,6 @@ class TreeBits:
 
     @cached_property
     def values(self) -> Float32Array:
-        """The weights as single-precision floats."""
         if self.scale is None:
             return np.asarray(self.weights, dtype=np.float32)
         return sizes_of_steps(self.scale)[self.weights.view(np.uint8)]
@@ -112,7 +98,6 @@ class TreeBits:
 
     @cached_property
     def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The tree as kernels take it."""
         return self.tree.first_bits.astype(np.int64), self.tree.children.astype(np.int64)
 
     @cached_property
@@ -123,20 +108,17 @@ class TreeBits:
 
     @cached_property
     def bit_of_weight(self) -> IntArray:
-        """Which bit each weight is for."""
         first = self.tree.first_bits[self.nodes.astype(np.intp)]
         return np.repeat(first, self.lengths) + self.children.astype(np.intp)
 
     def to_csr(self) -> sparse.csr_array:
         """The weights as a sparse matrix of shape (n_features, n_bits)."""
-        starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        indptr = starts[np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])]
-        return sparse.csr_array((self.values, self.bit_of_weight, indptr), shape=(self.n_features, self.n_bits))
+        parts = self.values, self.bit_of_weight, _starts(self.lengths)[_starts(self.counts)]
+        return sparse.csr_array(parts, shape=(self.n_features, self.n_bits))
 
     def linear_rows(self) -> LinearRows:
         """Rows with all bits of the tree; features without weights share the first row."""
-        starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
-        n_weights = np.diff(starts[np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])])
+        n_weights = np.diff(_starts(self.lengths)[_starts(self.counts)])
         used = np.flatnonzero(n_weights)
         row_of_feature = np.zeros(self.n_features, dtype=np.int32)
         row_of_feature[used] = np.arange(1, len(used) + 1)
@@ -190,35 +172,7 @@ class TreeBits:
             weights[block] = np.sign(values[block]) * steps
         return replace(own, weights=weights, scale=scale)
 
-    def pruned(
-        self,
-        validation: Validation,
-        *,
-        max_loss: float = 0.001,
-        finished: Callable[[TreeBits], TreeBits] = lambda bits: bits,
-        is_small_enough: Callable[[TreeBits], bool] = lambda _: True,
-    ) -> TreeBits:
-        """The same predictors without as many small weights as the validation score allows, or as the size requires.
-
-        See :meth:`codekin.learners.linear.LinearBits.pruned` for the arguments and the search.
-        """
-        lowest = score_of(self, validation) - max_loss
-        best = finished(self)
-        sizes = np.abs(self.values[:: max(1, len(self.values) // QUANTILE_SAMPLE)])
-        thresholds: list[float] = np.quantile(sizes, 1 - 2 * KEPT_SHARES).tolist() if len(sizes) else []
-        accepted, refused = -1, len(thresholds)
-        smaller = None
-        while refused - accepted > 1:
-            middle = (accepted + refused) // 2
-            candidate = finished(self.sparse(thresholds[middle]))
-            if not is_small_enough(candidate) or score_of(candidate, validation) >= lowest:
-                best, accepted = candidate, middle
-            else:
-                smaller, refused = candidate, middle
-        return best if smaller is None or is_small_enough(best) else smaller
-
     def decompressed(self) -> TreeBits:
-        """The same predictors with weights of single precision."""
         return replace(self, weights=self.values, scale=None)
 
 
@@ -239,11 +193,9 @@ class TreeMargins:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of samples and bits."""
         return self.rows.n_rows, self.bits.n_bits
 
     def __len__(self) -> int:
-        """The number of samples."""
         return self.rows.n_rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -311,6 +263,57 @@ class LearnedNode(NamedTuple):
         return sum(array.nbytes for array in self) + BYTES_PER_CHUNK * len(self.features)
 
 
+def gathered(
+    tree: TreeGraph,
+    n_features: int,
+    found: dict[int, LearnedNode],
+    bias: Float32Array | None,
+    *,
+    learns_on: bool,
+    n_threads: int | None,
+) -> TreeBits:
+    """The weights of all nodes, feature by feature; without a bias, it is the last feature. Empties ``found``."""
+    from codekin.kernels.label_tree import put_chunks
+
+    nodes = sorted(found)
+    empty = np.zeros(0, dtype=np.int32)
+    features, lengths = (np.concatenate([empty, *(found[node][part] for node in nodes)]) for part in range(2))
+    node_of_chunk = np.repeat(np.asarray(nodes, dtype=np.int32), [len(found[node].features) for node in nodes])
+    order = np.argsort(features, kind="stable")
+    features, node_of_chunk = features[order], node_of_chunk[order]
+    lengths = lengths[order]
+    ends = np.cumsum(lengths, dtype=np.int64)
+    n_weights = int(ends[-1]) if len(ends) else 0
+    ends -= lengths
+    start_of_chunk = np.empty(len(order), dtype=np.int64)
+    start_of_chunk[order] = ends
+    del order, ends
+    narrow = np.min_scalar_type(max(np.diff(tree.first_bits)[nodes], default=1) - 1)
+    children, weights = np.empty(n_weights, dtype=narrow), np.empty(n_weights, dtype=np.float32)
+    curvatures = np.empty(n_weights, dtype=np.float32) if learns_on else None
+    n_chunks = 0
+    for node in nodes:
+        # Node by node, so that nothing is there twice.
+        own = found.pop(node)
+        starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
+        put_chunks(own.children.astype(narrow, copy=False), own.lengths, starts, children)
+        put_chunks(own.weights, own.lengths, starts, weights)
+        if curvatures is not None:
+            put_chunks(own.curvatures, own.lengths, starts, curvatures)
+        n_chunks += len(own.lengths)
+    if bias is None:
+        bias = np.zeros(tree.n_edges, dtype=np.float32)
+        n_chunks = int(np.searchsorted(features, n_features))
+        n_kept = int(lengths[:n_chunks].sum())
+        bits = np.repeat(tree.first_bits[node_of_chunk[n_chunks:]], lengths[n_chunks:]) + children[n_kept:]
+        bias[bits] = weights[n_kept:]
+        features, node_of_chunk, lengths = features[:n_chunks], node_of_chunk[:n_chunks], lengths[:n_chunks]
+        children, weights = children[:n_kept], weights[:n_kept]
+        curvatures = None if curvatures is None else curvatures[:n_kept]
+    counts = np.bincount(features, minlength=n_features)
+    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads)
+
+
 class WeightsByNode(NamedTuple):
     """The weights of a tree by node, to continue from."""
 
@@ -322,7 +325,6 @@ class WeightsByNode(NamedTuple):
 
     @classmethod
     def of(cls, bits: TreeBits) -> WeightsByNode:
-        """Find the chunks of each node."""
         nodes = bits.nodes.astype(np.intp)
         chunks = np.argsort(nodes, kind="stable")
         first_chunks = np.searchsorted(nodes[chunks], np.arange(bits.tree.n_nodes + 1))
@@ -331,41 +333,33 @@ class WeightsByNode(NamedTuple):
 
     def put_into(self, state: Float32Array, node: int, features: NDArray[np.int32]) -> None:
         """Start the state of a node with the weights and curvatures that its features had, and with its bias."""
-        row_of = np.full(self.bits.n_features + 1, -1, dtype=np.intp)
+        row_of, bits = np.full(self.bits.n_features + 1, -1, dtype=np.intp), self.bits
         row_of[features] = np.arange(len(features))
-        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
-        chunks = chunks[row_of[self.feature_of_chunk[chunks]] >= 0]
-        lengths = self.bits.lengths[chunks].astype(np.intp)
-        own = _within_runs(self.starts[chunks], lengths)
-        rows, children = (
-            np.repeat(row_of[self.feature_of_chunk[chunks]], lengths),
-            self.bits.children[own].astype(np.intp),
-        )
-        state[rows, 0, children] = self.bits.values[own]
-        if self.bits.curvatures is not None:
-            state[rows, 1, children] = self.bits.curvatures[own]
+        of_chunks, lengths, own = self._chunks(node, row_of >= 0)
+        rows, children = np.repeat(row_of[of_chunks], lengths), bits.children[own].astype(np.intp)
+        state[rows, 0, children] = bits.values[own]
+        if bits.curvatures is not None:
+            state[rows, 1, children] = bits.curvatures[own]
         if row_of[-1] >= 0:
-            first_bits = self.bits.tree.first_bits
-            state[row_of[-1], 0] = self.bits.bias[first_bits[node] : first_bits[node + 1]]
+            state[row_of[-1], 0] = bits.bias[bits.tree.first_bits[node] : bits.tree.first_bits[node + 1]]
 
     def left_over(self, node: int, features: NDArray[np.int32]) -> LearnedNode:
-        """The weights of other features of a node."""
-        is_new = np.zeros(self.bits.n_features + 1, dtype=bool)
-        is_new[features] = True
-        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
-        chunks = chunks[~is_new[self.feature_of_chunk[chunks]]]
-        lengths = self.bits.lengths[chunks].astype(np.int64)
-        own = _within_runs(self.starts[chunks], lengths)
-        bits = self.bits
+        is_old, bits = np.ones(self.bits.n_features + 1, dtype=bool), self.bits
+        is_old[features] = False
+        of_chunks, lengths, own = self._chunks(node, is_old)
         curvatures = np.ones(len(own), np.float32) if bits.curvatures is None else bits.curvatures[own]
-        of_chunks = self.feature_of_chunk[chunks].astype(np.int32), lengths
-        return LearnedNode(*of_chunks, bits.children[own].astype(np.int32), bits.values[own], curvatures)
+        children = bits.children[own].astype(np.int32)
+        return LearnedNode(of_chunks.astype(np.int32), lengths, children, bits.values[own], curvatures)
 
-
-def _within_runs(starts: NDArray[Any], lengths: NDArray[Any]) -> IntArray:
-    """The positions of runs with these starts and lengths, one run after the other."""
-    before = np.cumsum(lengths, dtype=np.intp) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    def _chunks(self, node: int, is_wanted: NDArray[np.bool_]) -> tuple[IntArray, IntArray, IntArray]:
+        """The features and lengths of a node's chunks of some features, and where their weights are."""
+        chunks = self.chunks[self.first_chunks[node] : self.first_chunks[node + 1]]
+        chunks = chunks[is_wanted[self.feature_of_chunk[chunks]]]
+        lengths = self.bits.lengths[chunks].astype(np.int64)
+        # The positions of runs with these starts and lengths, one run after the other.
+        before = np.cumsum(lengths, dtype=np.intp) - lengths
+        own = np.repeat(self.starts[chunks] - before, lengths) + np.arange(lengths.sum())
+        return self.feature_of_chunk[chunks], lengths, own
 
 
 def _starts(lengths: NDArray[Any]) -> IntArray:

@@ -8,15 +8,12 @@ memory allows; those of a larger node are read some at a time in every pass.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from threading import Condition
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.memory import available_memory, in_units
 from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
 from codekin.code.tree import TreeGraph
@@ -29,49 +26,12 @@ ROWS_AT_ONCE = 10_000
 """Of samples in memory, while their norms are measured."""
 
 
-class Workspace:
-    """Memory for training one node after the other, which grows to what the largest needs.
-
-    Arrays of every node's own size would leave gaps that no other node fits into. ``number_of_feature`` is -1
-    everywhere, except while the features of a node are numbered.
-    """
-
-    def __init__(self, n_features: int) -> None:
-        self.number_of_feature = np.full(n_features, -1, dtype=np.int32)
-        self._arrays: dict[str, NDArray[Any]] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """How much it has grown to, beyond a number of each feature."""
-        return sum(array.nbytes for array in self._arrays.values())
-
-    def clear(self) -> None:
-        """Give the memory back; it grows again for the next node."""
-        self._arrays.clear()
-
-    def rows(self, n_rows: int, n_entries: int) -> SparseRows:
-        """Rows to be filled in."""
-        indptr = self._array("indptr", n_rows + 1, np.int64)
-        return SparseRows(indptr, self._array("indices", n_entries, np.int32), self._array("values", n_entries))
-
-    def state(self, n_features: int, n_children: int, curvature: float) -> NDArray[np.float32]:
-        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
-        state = self._array("state", n_features * 2 * n_children).reshape(n_features, 2, n_children)
-        state[:, 0], state[:, 1] = 0, curvature
-        return state
-
-    def _array(self, name: str, length: int, dtype: type = np.float32) -> NDArray[Any]:
-        if name not in self._arrays or length > len(self._arrays[name]):
-            self._arrays.pop(name, None)  # before the larger one is made
-            self._arrays[name] = np.empty(length, dtype=dtype)
-        return self._arrays[name][:length]
-
-
 class Node(NamedTuple):
     """The samples of a node: their places, the child that each is below, and their weights."""
 
     start: int
     stop: int
+    n_entries: int
     n_children: int
     children: IntArray
     weights: FloatArray
@@ -137,47 +97,56 @@ class TreeSamples:
         return int(start), int(stop)
 
     def n_children(self, node: int) -> int:
-        """How many children a node has."""
         return int(self.tree.first_bits[node + 1] - self.tree.first_bits[node])
 
     def n_entries(self, start: int, stop: int) -> int:
         """How many entries the samples between two places have."""
         return int(self.entries_before[stop] - self.entries_before[start])
 
-    def count_features(self, start: int, stop: int) -> int:
-        """How many features the samples between two places have, if their rows are in memory."""
-        from codekin.kernels.class_vectors import count_entries
-
-        assert not isinstance(self.held, StoredRows)
-        rows = self.row_of_place[start - self.first_place : stop - self.first_place]
-        ends = np.array([0, len(rows)], dtype=np.int64)
-        workspace = np.empty(self.n_features, dtype=np.int32)
-        return int(count_entries(self.held.indptr, self.held.indices, rows, ends, workspace))
-
     def work(self, node: int) -> int:
         """About how long a pass over the samples of a node takes."""
         return self.n_entries(*self.span(node)) * self.n_children(node)
 
     def node(self, node: int) -> Node:
-        """The samples of a node."""
         start, stop = self.span(node)
         first, n_children = int(self.tree.first_bits[node]), self.n_children(node)
         starts = self.tree.bit_starts[first : first + n_children]
         children = np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
-        return Node(start, stop, n_children, children, self.weights[start:stop], self.is_large(node))
+        n_entries, weights = self.n_entries(start, stop), self.weights[start:stop]
+        return Node(start, stop, n_entries, n_children, children, weights, self.is_large(node))
 
-    def rows(self, start: int, stop: int, workspace: Workspace) -> tuple[SparseRows, NDArray[np.int32]]:
-        """A copy of the rows between two places, with their own numbers of features, and these features.
-
-        The rows are held in memory; the copy is in the workspace.
-        """
+    def copy_rows(
+        self, start: int, stop: int, own: SparseRows, number_of_feature: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Copy the rows between two places, which are in memory, with their own numbers of features; returns these."""
         from codekin.kernels.label_tree import node_rows
 
         assert not isinstance(self.held, StoredRows)
         wanted = self.row_of_place[start - self.first_place : stop - self.first_place]
-        own = workspace.rows(stop - start, self.n_entries(start, stop))
         given = self.held.indptr, self.held.indices, self.held.values
-        return own, node_rows(given, wanted, workspace.number_of_feature, own.indptr, own.indices, own.values)
+        return np.asarray(node_rows(given, wanted, number_of_feature, own.indptr, own.indices, own.values))
+
+    def bytes_in_training(self, node: int, enough: float = 0) -> int:
+        """What a node takes while it is learned, or more if that is not more than ``enough``.
+
+        That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples.
+        The features are counted only if it matters, and not on disk, where they may be fewer.
+        """
+        from codekin.kernels.class_vectors import count_entries
+
+        start, stop = self.span(node)
+        n_entries, n_children = self.n_entries(start, stop), self.n_children(node)
+
+        def needed(n_features: int) -> int:
+            of_rows = 0 if self.is_on_disk else n_entries * BYTES_PER_VALUE
+            return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
+
+        most = needed(min(n_entries, self.n_features))
+        if most <= enough or isinstance(self.held, StoredRows):
+            return most
+        rows = self.row_of_place[start - self.first_place : stop - self.first_place]
+        ends, room = np.array([0, len(rows)], dtype=np.int64), np.empty(self.n_features, dtype=np.int32)
+        return needed(int(count_entries(self.held.indptr, self.held.indices, rows, ends, room)))
 
     # ----- rows on disk -----------------------------------------------------------------------------------------
 
@@ -235,6 +204,13 @@ class TreeSamples:
             yield some, rows, place
             start = stop
 
+    def features_on_disk(self, start: int, stop: int) -> NDArray[np.int32]:
+        """The features of the samples between two places, in increasing order."""
+        is_present = np.zeros(self.n_features, dtype=bool)
+        for _, rows, _ in self.pieces(np.arange(start, stop)):
+            is_present[rows.indices] = True
+        return np.flatnonzero(is_present).astype(np.int32)
+
     def _bytes(self, start: int, stop: int) -> int:
         return BYTES_PER_VALUE * self.n_entries(start, stop) + BYTES_PER_ROW * (stop - start)
 
@@ -284,94 +260,3 @@ BYTES_PER_WEIGHT = 8
 """In training: a weight and its curvature."""
 BYTES_PER_FEATURE = 24
 """Of a node, while its large weights are picked: its number, a threshold and how many there are."""
-
-
-def bytes_in_training(samples: TreeSamples, node: int, enough: float = 0) -> int:
-    """What a node takes while it is learned, or more if that is not more than ``enough``.
-
-    That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples. The
-    features are counted only if it matters, and not on disk, where they may be fewer.
-    """
-    start, stop = samples.span(node)
-    n_entries, n_children = samples.n_entries(start, stop), samples.n_children(node)
-
-    def needed(n_features: int) -> int:
-        of_rows = 0 if samples.is_on_disk else n_entries * BYTES_PER_VALUE
-        return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
-
-    most = needed(min(n_entries, samples.n_features))
-    return most if most <= enough or samples.is_on_disk else needed(samples.count_features(start, stop))
-
-
-def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
-    """How many nodes can be learned at once, whichever they are; raises if the largest cannot."""
-    limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
-    if not limits or not nodes:
-        return n_threads
-    needed = sorted((bytes_in_training(samples, node, min(limits)) for node in nodes), reverse=True)[:n_threads]
-    if needed[0] > min(limits):
-        limit = "allowed by max_memory" if min(limits) == max_memory else "available"
-        raise MemoryError(
-            f"The largest node of the tree needs {in_units(needed[0])} for training, but "
-            f"{in_units(min(limits))} are {limit}. Use a smaller width or fewer features, or allow more."
-        )
-    n_at_once = int(np.searchsorted(np.cumsum(needed), min(limits), side="right"))
-    return n_threads if n_at_once == len(needed) else n_at_once
-
-
-class NodeMemory:
-    """Gives nodes room to be learned in; with what is learned already, it stays below a limit if there is one.
-
-    If there is too little for all threads, some wait for others. If there is too little for a single node, it raises:
-    how many weights nodes keep is known only after they are learned.
-    """
-
-    def __init__(self, limit: int | None) -> None:
-        self._limit = np.inf if limit is None else limit
-        self._kept = self._in_use = 0
-        self._workspaces: list[Workspace] = []
-        self._changed = Condition()
-
-    @contextmanager
-    def workspace_for(self, samples: TreeSamples, node: int) -> Iterator[Workspace]:
-        """Room for a node, to be used by one thread; waits for it if necessary."""
-        needed = 0 if self._limit == np.inf else bytes_in_training(samples, node)
-        with self._changed:
-            workspace = self._workspaces.pop() if self._workspaces else Workspace(samples.n_features)
-            if not self._fits(max(needed, workspace.nbytes)):
-                workspace.clear()  # nodes that come later are smaller, and one that waits needs nothing
-            taken = max(needed, workspace.nbytes)
-            self._changed.wait_for(lambda: self._in_use == 0 or self._fits(taken))
-            if not self._fits(taken):
-                self._refuse(f"and the next one needs {in_units(needed)} for training")
-            if not self._fits(taken + sum(idle.nbytes for idle in self._workspaces)):
-                for idle in self._workspaces:
-                    idle.clear()
-            self._in_use += taken
-        try:
-            yield workspace
-        finally:
-            with self._changed:
-                self._in_use -= taken
-                self._workspaces.append(workspace)
-                self._changed.notify_all()
-
-    def keep(self, n_bytes: int) -> None:
-        """Count what is kept of nodes that are learned."""
-        with self._changed:
-            self._kept += n_bytes
-            if self._kept > self._limit:
-                self._refuse("and there are more to learn or to put together")
-
-    def clear(self) -> None:
-        """Free the workspaces, once all nodes are trained."""
-        self._workspaces.clear()
-
-    def _fits(self, n_bytes: int) -> bool:
-        return self._kept + self._in_use + n_bytes <= self._limit
-
-    def _refuse(self, more: str) -> None:
-        raise MemoryError(
-            f"The nodes of the tree learned so far need {in_units(self._kept)} for the weights they keep, {more}, but "
-            f"{in_units(self._limit)} are allowed by max_memory. Use fewer features or a smaller width, or allow more."
-        )

@@ -6,33 +6,144 @@ worker trains it, or when, or whether its samples are in memory or on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from threading import Lock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Condition, Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.arrays import Arrays
 from codekin._system.checkpoints import CheckpointError, Checkpoints
-from codekin._system.memory import give_back
+from codekin._system.memory import available_memory, give_back, in_units
 from codekin._system.parallel import available_threads, n_workers, on_threads, share_work
+from codekin._system.rows import SparseRows
 from codekin.code import Code
 from codekin.learners.linear import Float32Array, Validation, score_of
 from codekin.learners.training import Callbacks, EpochReport
 from codekin.learners.training_rows import checksum, pass_order
-from codekin.learners.tree_bits import LearnedNode, TreeBits, WeightsByNode
-from codekin.learners.tree_samples import NodeMemory, TreeSamples, Workspace, affordable_threads
+from codekin.learners.tree_bits import LearnedNode, TreeBits, WeightsByNode, gathered
+from codekin.learners.tree_samples import TreeSamples
 from codekin.progress import report
 from codekin.samples import Samples
 
 STAGE = "learning the nodes of the tree"
 N_CHECKPOINTS = 20
 """How many checkpoints a training leaves, after about equal amounts of work."""
-PARTS = ("features", "lengths", "children", "weights")
-"""Of a learned node, as they are saved."""
+PARTS, COUNTED_BY = ("features", "lengths", "children", "weights"), ("n_chunks", "n_chunks", "n_weights", "n_weights")
+"""Of a learned node, as they are saved, and the array with their numbers."""
+
+
+class Workspace:
+    """Memory for training one node after the other, which grows to what the largest needs.
+
+    Arrays of every node's own size would leave gaps that no other node fits into. ``number_of_feature`` is -1
+    everywhere, except while the features of a node are numbered.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.number_of_feature = np.full(n_features, -1, dtype=np.int32)
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """How much it has grown to, beyond a number of each feature."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    def clear(self) -> None:
+        """Give the memory back; it grows again for the next node."""
+        self._arrays.clear()
+
+    def rows(self, n_rows: int, n_entries: int) -> SparseRows:
+        indptr = self._array("indptr", n_rows + 1, np.int64)
+        return SparseRows(indptr, self._array("indices", n_entries, np.int32), self._array("values", n_entries))
+
+    def state(self, n_features: int, n_children: int, curvature: float) -> NDArray[np.float32]:
+        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
+        state = self._array("state", n_features * 2 * n_children).reshape(n_features, 2, n_children)
+        state[:, 0], state[:, 1] = 0, curvature
+        return state
+
+    def _array(self, name: str, length: int, dtype: type = np.float32) -> NDArray[Any]:
+        if name not in self._arrays or length > len(self._arrays[name]):
+            self._arrays.pop(name, None)  # before the larger one is made
+            self._arrays[name] = np.empty(length, dtype=dtype)
+        return self._arrays[name][:length]
+
+
+def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
+    """How many nodes can be learned at once, whichever they are; raises if the largest cannot."""
+    limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
+    if not limits or not nodes:
+        return n_threads
+    needed = sorted((samples.bytes_in_training(node, min(limits)) for node in nodes), reverse=True)[:n_threads]
+    if needed[0] > min(limits):
+        limit = "allowed by max_memory" if min(limits) == max_memory else "available"
+        raise MemoryError(
+            f"The largest node of the tree needs {in_units(needed[0])} for training, but "
+            f"{in_units(min(limits))} are {limit}. Use a smaller width or fewer features, or allow more."
+        )
+    n_at_once = int(np.searchsorted(np.cumsum(needed), min(limits), side="right"))
+    return n_threads if n_at_once == len(needed) else n_at_once
+
+
+class NodeMemory:
+    """Gives nodes room to be learned in; with what is learned already, it stays below a limit if there is one.
+
+    If there is too little for all threads, some wait for others. If there is too little for a single node, it raises:
+    how many weights nodes keep is known only after they are learned.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = np.inf if limit is None else limit
+        self._kept = self._in_use = 0
+        self._workspaces: list[Workspace] = []
+        self._changed = Condition()
+
+    @contextmanager
+    def workspace_for(self, samples: TreeSamples, node: int) -> Iterator[Workspace]:
+        """Room for a node, to be used by one thread; waits for it if necessary."""
+        needed = 0 if self._limit == np.inf else samples.bytes_in_training(node)
+        with self._changed:
+            workspace = self._workspaces.pop() if self._workspaces else Workspace(samples.n_features)
+            if not self._fits(max(needed, workspace.nbytes)):
+                workspace.clear()  # nodes that come later are smaller, and one that waits needs nothing
+            taken = max(needed, workspace.nbytes)
+            self._changed.wait_for(lambda: self._in_use == 0 or self._fits(taken))
+            if not self._fits(taken):
+                self._refuse(f"and the next one needs {in_units(needed)} for training")
+            if not self._fits(taken + sum(idle.nbytes for idle in self._workspaces)):
+                for idle in self._workspaces:
+                    idle.clear()
+            self._in_use += taken
+        try:
+            yield workspace
+        finally:
+            with self._changed:
+                self._in_use -= taken
+                self._workspaces.append(workspace)
+                self._changed.notify_all()
+
+    def keep(self, n_bytes: int) -> None:
+        """Count what is kept of nodes that are learned."""
+        with self._changed:
+            self._kept += n_bytes
+            if self._kept > self._limit:
+                self._refuse("and there are more to learn or to put together")
+
+    def clear(self) -> None:
+        """Free the workspaces, once all nodes are trained."""
+        self._workspaces.clear()
+
+    def _fits(self, n_bytes: int) -> bool:
+        return self._kept + self._in_use + n_bytes <= self._limit
+
+    def _refuse(self, more: str) -> None:
+        raise MemoryError(
+            f"The nodes of the tree learned so far need {in_units(self._kept)} for the weights they keep, {more}, but "
+            f"{in_units(self._limit)} are allowed by max_memory. Use fewer features or a smaller width, or allow more."
+        )
 
 
 class FinishedNodes:
@@ -47,7 +158,7 @@ class FinishedNodes:
         work: Mapping[int, int],
         checkpoints: Checkpoints | None,
         training: Mapping[str, Any],
-        kept: Callable[[int], None] = lambda _: None,
+        kept: Callable[[int], None],
     ) -> None:
         self.nodes: dict[int, LearnedNode] = {}
         self._work, self._checkpoints, self._training = work, checkpoints, training
@@ -60,7 +171,6 @@ class FinishedNodes:
         report(STAGE, self._done, self._total)
 
     def add(self, node: int, learned: LearnedNode) -> None:
-        """Take a node that is learned."""
         with self._lock:
             self.nodes[node] = learned
             self._unsaved.append(node)
@@ -72,9 +182,11 @@ class FinishedNodes:
 
     def _save(self, checkpoints: Checkpoints) -> None:
         """Write a file with the nodes that are in none; those before it stay."""
-        name = f"nodes-{len(self._files) + 1}"
-        files = [*self._files, name]
-        arrays = _as_arrays(self._unsaved, self.nodes)
+        name, learned = f"nodes-{len(self._files) + 1}", [self.nodes[node] for node in self._unsaved]
+        files, arrays = [*self._files, name], {"nodes": np.array(self._unsaved, dtype=np.int64)}
+        for counted, part in (("n_chunks", "features"), ("n_weights", "weights")):
+            arrays[counted] = np.array([len(getattr(node, part)) for node in learned], dtype=np.int64)
+        arrays |= {part: np.concatenate([getattr(node, part) for node in learned]) for part in PARTS}
         checkpoints.save(self._training, {"files": files}, {name: arrays}, keep=self._files)
         self._files, self._unsaved, self._saved = files, [], self._done
 
@@ -83,35 +195,18 @@ class FinishedNodes:
         if saved is None:
             return
         for name in saved.progress["files"]:
-            self.nodes |= _from_arrays(saved.arrays(name), f"The checkpoint in {saved.folder}")
+            arrays = saved.arrays(name)
+            pairs = [(arrays[part], arrays[n]) for part, n in zip(PARTS, COUNTED_BY, strict=True)]
+            if any(len(of_part) != n.sum() for of_part, n in pairs):
+                raise CheckpointError(f"The checkpoint in {saved.folder} has arrays that do not fit together.")
+            split = [np.split(of_part, np.cumsum(n)[:-1]) for of_part, n in pairs]
+            for node, *parts in zip(arrays["nodes"].tolist(), *split, strict=False):
+                own: Any = [*map(np.array, parts), np.zeros(0, dtype=np.float32)]
+                self.nodes[node] = LearnedNode(*own)
         if not self.nodes.keys() <= self._work.keys():
             raise CheckpointError(f"The checkpoint in {saved.folder} has nodes that the tree does not have.")
         self._files = list(saved.progress["files"])
         self._kept(sum(node.nbytes for node in self.nodes.values()))
-
-
-def _as_arrays(numbers: Sequence[int], nodes: Mapping[int, LearnedNode]) -> Arrays:
-    learned = [nodes[node] for node in numbers]
-    return {
-        "nodes": np.array(numbers, dtype=np.int64),
-        "n_chunks": np.array([len(node.features) for node in learned], dtype=np.int64),
-        "n_weights": np.array([len(node.weights) for node in learned], dtype=np.int64),
-        **{name: np.concatenate([getattr(node, name) for node in learned]) for name in PARTS},
-    }
-
-
-def _from_arrays(arrays: Mapping[str, NDArray[Any]], where: str) -> dict[int, LearnedNode]:
-    ends = {name: np.cumsum(arrays[name]) for name in ("n_chunks", "n_weights")}
-    split = {name: arrays[name] for name in PARTS}
-    n_chunks, n_weights = (int(ends[name][-1]) if len(ends[name]) else 0 for name in ends)
-    if [len(split[name]) for name in PARTS] != [n_chunks, n_chunks, n_weights, n_weights]:
-        raise CheckpointError(f"{where} has arrays that do not fit together.")
-    found, nothing = {}, np.zeros(0, dtype=np.float32)
-    for i, node in enumerate(arrays["nodes"].tolist()):
-        chunks, weights = (slice(ends[n][i] - arrays[n][i], ends[n][i]) for n in ("n_chunks", "n_weights"))
-        own = {name: np.array(split[name][chunks if name in PARTS[:2] else weights]) for name in PARTS}
-        found[node] = LearnedNode(**own, curvatures=nothing)
-    return found
 
 
 LEAST_WEIGHT = 0.35
@@ -129,12 +224,11 @@ def fit_nodes(
 
     Validation samples are only for the score in the report after the last pass. Checkpoints are of finished nodes.
     """
-    started = perf_counter()
-    bits = _fitted(learner, samples, code, rng=rng, n_epochs=learner.n_epochs, checkpoints=callbacks.checkpoints)
+    started, n_epochs = perf_counter(), learner.n_epochs
+    bits = _fitted(learner, samples, code, rng=rng, n_epochs=n_epochs, checkpoints=callbacks.checkpoints)
     if callbacks.on_epoch is not None:
         seconds = perf_counter() - started
         score = None if validation is None else score_of(bits, validation)
-        n_epochs = learner.n_epochs
         callbacks.on_epoch(EpochReport(n_epochs, n_epochs, 1, 1, seconds, score, lambda: bits))  # type: ignore[arg-type,return-value]
     return bits
 
@@ -142,6 +236,27 @@ def fit_nodes(
 def continue_nodes(learner: Any, bits: TreeBits | None, samples: Samples, code: Code, *, rng: Any) -> TreeBits:
     """Make one pass over further samples; curvatures are kept, so that training can continue."""
     return _fitted(learner, samples, code, rng=rng, n_epochs=1, begun=bits, learns_on=True)
+
+
+class _Job(NamedTuple):
+    """What all nodes have in common; a worker has ``memory`` of its own, None before it has begun."""
+
+    passes: _Passes
+    samples: TreeSamples
+    begun: WeightsByNode | None
+    n_threads: int
+    memory: NodeMemory | None
+
+
+class _Passes(NamedTuple):
+    """How every node is trained."""
+
+    n_epochs: int
+    step: float
+    shuffle: bool
+    seed: int
+    has_bias: bool
+    learns_on: bool
 
 
 def _fitted(
@@ -156,19 +271,30 @@ def _fitted(
     learns_on: bool = False,
 ) -> TreeBits:
     own, given = TreeSamples.of(learner, samples, code)
+    tree = own.tree
     # The largest first, so that the threads end at about the same time.
-    work = {node: own.work(node) for node in range(own.tree.n_nodes)}
+    work = {node: own.work(node) for node in range(tree.n_nodes)}
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
     n_threads = affordable_threads(learner.max_memory, own, nodes, learner.n_threads or available_threads())
     seed = int(np.random.default_rng(rng).integers(2**63))
     passes = _Passes(n_epochs, learner.step, learner.shuffle, seed, learner.fit_intercept, learns_on)
     before = None if begun is None else WeightsByNode.of(begun)
     memory = NodeMemory(learner.max_memory)
-    job = _Job(passes, own, before, n_threads, memory)
-    training = {} if checkpoints is None else _identity(learner, passes, own, code, given.checksum)
+    training: dict[str, Any] = {}
+    if checkpoints is not None:
+        training = {
+            "learner": "softmax on a tree",
+            **passes._asdict(),
+            "damping": learner.damping_on(code.codebook),
+            "n_samples": len(own.leaves),
+            "n_features": own.n_features,
+            "samples_checksum": given.checksum,
+            "tree_checksum": checksum(tree.first_bits, tree.spans, code.assignment.codeword_of_class),
+        }
     finished = FinishedNodes(work, checkpoints, training, memory.keep)
     left = [node for node in nodes if node not in finished.nodes]
     groups = own.groups(left, 1 if n_workers() == 1 else SHARES_PER_WORKER * n_workers())
+    job = _Job(passes, own, before, n_threads, memory)
     if n_workers() > 1 and begun is None:
         shared = job._replace(memory=None)
         for group, learned in zip(groups, share_work(_learned_by_worker, shared, groups), strict=True):
@@ -182,36 +308,11 @@ def _fitted(
     give_back()
     if before is not None:
         nothing = np.zeros(0, dtype=np.int32)
-        untouched = [node for node in range(own.tree.n_nodes) if node not in found]
-        found |= {node: before.left_over(node, nothing) for node in untouched}
-    bits = _gathered(own, found, has_bias=learner.fit_intercept, n_threads=learner.n_threads, learns_on=learns_on)
-    if begun is not None and not learner.fit_intercept:
-        bits = replace(bits, bias=begun.bias)  # what corrects for the class sizes
-    return bits
-
-
-def _identity(learner: Any, passes: _Passes, samples: TreeSamples, code: Code, checksum_of_rows: str) -> dict[str, Any]:
-    """What identifies a training, as JSON."""
-    tree, codewords = samples.tree, code.assignment.codeword_of_class
-    return {
-        "learner": "softmax on a tree",
-        **passes._asdict(),
-        "damping": learner.damping_on(code.codebook),
-        "n_samples": len(samples.leaves),
-        "n_features": samples.n_features,
-        "samples_checksum": checksum_of_rows,
-        "tree_checksum": checksum(tree.first_bits, tree.spans, codewords),
-    }
-
-
-class _Job(NamedTuple):
-    """What all nodes have in common; a worker has ``memory`` of its own, None before it has begun."""
-
-    passes: _Passes
-    samples: TreeSamples
-    begun: WeightsByNode | None
-    n_threads: int
-    memory: NodeMemory | None
+        found |= {node: before.left_over(node, nothing) for node in range(tree.n_nodes) if node not in found}
+    n_features = own.n_features - own.has_bias
+    # The bias of earlier bits corrects for the class sizes.
+    bias = None if own.has_bias else np.zeros(tree.n_edges, np.float32) if begun is None else begun.bias
+    return gathered(tree, n_features, found, bias, learns_on=learns_on, n_threads=learner.n_threads)
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:
@@ -238,10 +339,10 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
         counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
         of_child = of_child.astype(np.min_scalar_type(state.shape[2] - 1))
     found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
-    if begun is not None:
-        parts: Any = zip(found, begun.left_over(node, features), strict=True)
-        found = LearnedNode(*map(np.concatenate, parts))
-    return found
+    if begun is None:
+        return found
+    parts: Any = zip(found, begun.left_over(node, features), strict=True)
+    return LearnedNode(*map(np.concatenate, parts))
 
 
 def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[Float32Array, NDArray[np.int32]]:
@@ -249,18 +350,20 @@ def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[Float32Array, 
     from codekin.kernels.label_tree import node_softmax_pass
 
     passes, samples, begun, _, _ = job
-    start, stop, n_children, children, weights, is_large = samples.node(node)
+    start, stop, n_entries, n_children, children, weights, is_large = samples.node(node)
     number_of_feature = workspace.number_of_feature
     if is_large:
-        features = _features_on_disk(samples, start, stop)
+        features = samples.features_on_disk(start, stop)
         number_of_feature[features] = np.arange(len(features), dtype=np.int32)
     else:
-        own, features = samples.rows(start, stop, workspace)
+        own = workspace.rows(stop - start, n_entries)
+        features = samples.copy_rows(start, stop, own, number_of_feature)
     state = workspace.state(len(features), n_children, samples.curvature)
     if begun is not None:
         begun.put_into(state, node, features)
     for epoch in range(passes.n_epochs):
-        order = pass_order(stop - start, passes.seed_of(node, epoch), is_shuffled=passes.shuffle)
+        seed: Any = [passes.seed, node, epoch]
+        order = pass_order(stop - start, seed, is_shuffled=passes.shuffle)
         if not is_large:
             node_softmax_pass(own.indptr, own.indices, own.values, children, weights, order, passes.step, state)
             continue
@@ -272,72 +375,3 @@ def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[Float32Array, 
     if is_large:
         number_of_feature[features] = -1
     return state, features
-
-
-def _features_on_disk(samples: TreeSamples, start: int, stop: int) -> NDArray[np.int32]:
-    """The features of the samples between two places, in increasing order."""
-    is_present = np.zeros(samples.n_features, dtype=bool)
-    for _, rows, _ in samples.pieces(np.arange(start, stop)):
-        is_present[rows.indices] = True
-    return np.flatnonzero(is_present).astype(np.int32)
-
-
-class _Passes(NamedTuple):
-    """How every node is trained."""
-
-    n_epochs: int
-    step: float
-    shuffle: bool
-    seed: int
-    has_bias: bool
-    learns_on: bool
-
-    def seed_of(self, node: int, epoch: int) -> Any:
-        """The seed of a pass over a node."""
-        return [self.seed, node, epoch]
-
-
-def _gathered(
-    samples: TreeSamples, found: dict[int, LearnedNode], *, has_bias: bool, n_threads: int | None, learns_on: bool
-) -> TreeBits:
-    """The weights of all nodes, feature by feature."""
-    from codekin.kernels.label_tree import put_chunks
-
-    tree, n_features = samples.tree, samples.n_features - has_bias
-    nodes = sorted(found)
-    empty = np.zeros(0, dtype=np.int32)
-    features, lengths = (np.concatenate([empty, *(found[node][part] for node in nodes)]) for part in range(2))
-    node_of_chunk = np.repeat(np.asarray(nodes, dtype=np.int32), [len(found[node].features) for node in nodes])
-    order = np.argsort(features, kind="stable")
-    features, node_of_chunk = features[order], node_of_chunk[order]
-    lengths = lengths[order]
-    ends = np.cumsum(lengths, dtype=np.int64)
-    n_weights = int(ends[-1]) if len(ends) else 0
-    ends -= lengths
-    start_of_chunk = np.empty(len(order), dtype=np.int64)
-    start_of_chunk[order] = ends
-    del order, ends
-    narrow = np.min_scalar_type(max(np.diff(tree.first_bits)[nodes], default=1) - 1)
-    children, weights = np.empty(n_weights, dtype=narrow), np.empty(n_weights, dtype=np.float32)
-    curvatures = np.empty(n_weights, dtype=np.float32) if learns_on else None
-    n_chunks = 0
-    for node in nodes:
-        # Node by node, so that nothing is there twice.
-        own = found.pop(node)
-        starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
-        put_chunks(own.children.astype(narrow, copy=False), own.lengths, starts, children)
-        put_chunks(own.weights, own.lengths, starts, weights)
-        if curvatures is not None:
-            put_chunks(own.curvatures, own.lengths, starts, curvatures)
-        n_chunks += len(own.lengths)
-    bias = np.zeros(tree.n_edges, dtype=np.float32)
-    if has_bias:
-        n_chunks = int(np.searchsorted(features, n_features))
-        n_kept = int(lengths[:n_chunks].sum())
-        bits = np.repeat(tree.first_bits[node_of_chunk[n_chunks:]], lengths[n_chunks:]) + children[n_kept:]
-        bias[bits] = weights[n_kept:]
-        features, node_of_chunk, lengths = features[:n_chunks], node_of_chunk[:n_chunks], lengths[:n_chunks]
-        children, weights = children[:n_kept], weights[:n_kept]
-        curvatures = None if curvatures is None else curvatures[:n_kept]
-    counts = np.bincount(features, minlength=n_features)
-    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads)

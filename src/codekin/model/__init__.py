@@ -1,7 +1,6 @@
 """The fitted model: what predictions, storage, export and explanations know."""
 
-from codekin.model.codes import FittedCode
-from codekin.model.model import Model
+from codekin.model.model import FittedCode, Model
 from codekin.model.reranking import Candidates
 
 __all__ = ["Candidates", "FittedCode", "Model"]

@@ -94,17 +94,14 @@ class ClassVectors:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return len(self.scales)
 
     @property
     def n_entries(self) -> int:
-        """The number of non-zero entries."""
         return len(self.steps)
 
     @property
     def nbytes(self) -> int:
-        """The memory of the vectors."""
         return self.indptr.nbytes + self.features.nbytes + self.steps.nbytes + self.scales.nbytes
 
     @cached_property
@@ -286,7 +283,6 @@ class ClassIndex:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return len(self.by_class[0]) - 1
 
     def best(self, X: Any, k: int, n_threads: int | None = None) -> IntArray:

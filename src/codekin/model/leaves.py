@@ -21,6 +21,8 @@ from codekin.model.reranking import Candidates, RankedCodes, Reranking, kernel_v
 class RankedLeaves(RankedCodes):
     """Codes on trees. The loss of a given leaf depends only on its own path from the root."""
 
+    kind = "tree"
+
     def rescored(self, X: Any, margins: Any, ranking: Reranking) -> Candidates:
         """The candidates whose loss is near enough to the smallest; -1 behind them."""
         n_out, n_listed = self._n_candidates(ranking), self._n_listed(ranking)

@@ -1,39 +1,92 @@
 """The fitted model: one or more codes with their bits and decoders, a ranking of their best classes, a temperature.
 
-Estimators, studies, the command line and storage all share it. Classes are indices here; estimators add labels.
-
-A code gives class ``y`` a probability proportional to ``exp(-loss_y / temperature)``, normalised exactly over all
-classes; several codes give the mean of theirs. On a tree the probability of a class is the product of those on the path
-to its leaf, with the margins in every node divided by the temperature. A re-ranking keeps the total probability of the
-candidates and redistributes it in proportion to ``exp(-final loss / its own temperature)``.
+Classes are indices here; estimators add labels. A code gives class ``y`` a probability proportional to ``exp(-loss_y /
+temperature)``, normalised exactly over all classes; several codes give the mean of theirs. On a tree it is the product
+of those on the path to a leaf, with the margins in every node divided by the temperature. A re-ranking keeps the total
+probability of the candidates and redistributes it in proportion to ``exp(-final loss / its own temperature)``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.utils.validation import _num_samples
 
+from codekin._system.parallel import available_threads
 from codekin._system.rows import Row
 from codekin.code import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
+from codekin.decoding import decoder_of
 from codekin.decoding.decoder import NO_LOSS, Decoder, SingleBest, check_k
+from codekin.decoding.losses import LossLike
 from codekin.learners import FittedBits
 from codekin.learners.linear import single_margins
-from codekin.model.codes import FittedCode, code_log_proba, ranked_codes
+from codekin.model.leaves import RankedLeaves
+from codekin.model.paths import RankedPaths
 from codekin.model.prior import ClassPrior
-from codekin.model.reranking import Candidates, RankedCodes, Reranking, listed_in_blocks, with_candidates
+from codekin.model.reranking import CANDIDATES_PER_BLOCK, Candidates, RankedCodes, Reranking, with_candidates
 from codekin.samples import rows_at
 
+BLOCKS_AT_ONCE = 4
+"""How many blocks of samples are ranked before the next margins are computed, or two for each thread."""
 NUMBERS_AT_ONCE = 1 << 20
 """How many losses or probabilities are held at once where those of all classes are needed."""
 
 
+RANKED: dict[str, type[RankedCodes]] = {each.kind: each for each in (RankedPaths, RankedLeaves)}
+"""Maps the kinds of codebooks whose best classes can be ranked to how that is done; others are refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCode:
+    """A code with the predictors of its bits and a decoder.
+
+    Parameters
+    ----------
+    code : Code
+        The codeword of every class.
+    bits : FittedBits
+        The predictors of the bits.
+    decoder : Decoder
+        From margins to classes.
+    """
+
+    code: Code
+    bits: FittedBits = field(repr=False)
+    decoder: Decoder
+
+    @classmethod
+    def of(cls, code: Code, bits: FittedBits, loss: LossLike, *, is_weighted: bool = False) -> FittedCode:
+        """A code and its bits with the fastest decoder for this code.
+
+        Parameters
+        ----------
+        code : Code
+        bits : FittedBits
+        loss : str or callable
+            The decoding loss.
+        is_weighted : bool, default=False
+            Divide the loss of a class by the number of its non-zero bits.
+
+        Returns
+        -------
+        FittedCode
+        """
+        return cls(code, bits, decoder_of(code, loss, is_weighted=is_weighted))
+
+    def with_narrow_beam(self) -> FittedCode:
+        """The same in less time, for candidate lists of very many samples, if its decoder searches."""
+        return replace(self, decoder=self.decoder.with_narrow_beam())
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model: from samples to margins to classes.
+    """A fitted model: from samples, an array or a sparse matrix, to margins to classes.
 
     Parameters
     ----------
@@ -61,7 +114,6 @@ class Model:
     probability_decoder: Decoder | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together."""
         if not self.codes:
             raise ValueError("A model needs at least one code.")
         if self.ranking is not None:
@@ -76,17 +128,7 @@ class Model:
             raise ValueError(f"There are frequencies of {len(self.prior.sizes)} classes, not of {self.n_classes}.")
 
     def with_temperature(self, temperature: float) -> Model:
-        """The same model with other probabilities.
-
-        Parameters
-        ----------
-        temperature : float
-            Greater than 0. A higher one makes probabilities more equal.
-
-        Returns
-        -------
-        Model
-        """
+        """The same model with other probabilities; a higher temperature makes them more equal."""
         return replace(self, temperature=temperature)
 
     @property
@@ -141,50 +183,22 @@ class Model:
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def margins(self, X: Any) -> Margins:
-        """One column per bit, those of the codes one after the other.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_bits)
-        """
+        """One column per bit, those of the codes one after the other, (n_samples, n_bits)."""
         parts = [np.asarray(part) for part in self.lazy_margins(X)]
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def lazy_margins(self, X: Any) -> tuple[Any, ...]:
-        """The margins of each code as its decoder takes them: those of a tree are computed on demand.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        tuple
-            For each code an array, or an object that can be converted to one.
-        """
+        """The margins of each code as its decoder takes them: those of a tree are computed on demand."""
         return tuple(each.bits.margins(X) for each in self.codes)
 
     def predict(self, X: Any) -> IntArray:
-        """The class index with the smallest loss.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The class index with the smallest loss, (n_samples,)."""
         if self.ranking is None:
             classes = self.decoder.decode(self.lazy_margins(X)[0])
         else:
             classes = self.candidates(X, 1).classes[:, 0]
         if self.prior is not None:
-            classes[self.prior.rows(X)] = self.prior.order[0]
+            self.prior.put_best(X, classes[:, None])
         return classes
 
     def top_k(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
@@ -210,20 +224,11 @@ class Model:
         else:
             classes, losses = self.ranked.top_k(X, self.lazy_margins(X), k, self.ranking)
         if self.prior is not None:
-            self.prior.put_best(X, classes, losses, self.prior.losses)
+            self.prior.put_best(X, classes, losses)
         return classes, losses
 
     def class_losses(self, X: Any) -> FloatArray:
-        """The loss of every class; slow for very many classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """The loss of every class, (n_samples, n_classes); slow for very many classes."""
         if self.ranking is None:
             losses = self.decoder.class_losses(self.lazy_margins(X)[0])
         else:
@@ -250,23 +255,26 @@ class Model:
         classes : ndarray of shape (n_samples, k)
         probabilities : ndarray of shape (n_samples, k)
         """
-        classes, logs = self._most_probable(X, k)
+        check_k(k, self.n_classes)
+        margins = self.lazy_margins(X)
+        if self.ranking is None:
+            classes, logs = self.probability_decoders[0].most_probable(margins[0], k, self.temperature)
+        else:
+            found, of_found = self._candidate_log_proba(X, margins)
+            # The candidates come first among the best classes, in the same order.
+            if k <= found.shape[1] and (found[:, :k] >= 0).all():
+                classes, logs = found[:, :k], of_found[:, :k]
+            else:
+                classes, _ = self.top_k(X, k)
+                of_code = code_log_proba(self, margins, classes)(self.temperature)
+                logs = with_candidates(of_code, classes, found, of_found, self.n_classes)
         numbers = logs if is_log else np.exp(logs)
         if self.prior is not None:
-            self.prior.put_best(X, classes, numbers, -self.prior.losses if is_log else self.prior.probabilities)
+            self.prior.put_best(X, classes, numbers, "log_probabilities" if is_log else "probabilities")
         return classes, numbers
 
     def proba(self, X: Any) -> FloatArray:
-        """The probabilities of all classes; with very many classes use :meth:`top_k_proba`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """The probabilities of all classes, (n_samples, n_classes); for very many use :meth:`top_k_proba`."""
         return np.asarray(np.exp(self.log_proba(X)))
 
     def log_proba(self, X: Any, class_index: IntArray | None = None) -> FloatArray:
@@ -299,37 +307,23 @@ class Model:
         own = self.probability_decoder
         return tuple(each.decoder for each in self.codes) if own is None else (own,)
 
-    def _most_probable(self, X: Any, k: int) -> tuple[IntArray, FloatArray]:
-        """The k most probable classes and their log-probabilities, except for rows without an entry."""
-        check_k(k, self.n_classes)
-        margins = self.lazy_margins(X)
-        if self.ranking is None:
-            return self.probability_decoders[0].most_probable(margins[0], k, self.temperature)
-        found, logs = self._candidate_log_proba(X, margins)
-        # The candidates come first among the best classes, in the same order.
-        if k <= found.shape[1] and (found[:, :k] >= 0).all():
-            return found[:, :k], logs[:, :k]
-        classes, _ = self.top_k(X, k)
-        of_code = code_log_proba(self.probability_decoders, margins, classes)(self.temperature)
-        return classes, with_candidates(of_code, classes, found, logs, self.n_classes)
-
     def _log_proba_of(self, X: Any, classes: IntArray, *, is_every: bool = False) -> FloatArray:
         """The logarithms of the probabilities of some classes of each sample; minus infinity for class -1."""
         margins = self.lazy_margins(X)
-        logs = code_log_proba(self.probability_decoders, margins, classes)(self.temperature)
+        logs = code_log_proba(self, margins, classes)(self.temperature)
         if self.ranking is not None:
             found = self._candidate_log_proba(X, margins)
             logs = with_candidates(logs, None if is_every else classes, *found, self.n_classes)
         if self.prior is not None:
             rows = self.prior.rows(X)
-            logs[rows] = np.append(-self.prior.losses, -np.inf)[classes[rows]]
+            logs[rows] = np.append(self.prior.log_probabilities, -np.inf)[classes[rows]]
         return logs
 
     def _candidate_log_proba(self, X: Any, margins: Any) -> tuple[IntArray, FloatArray]:
         """The candidates of a re-ranking, and the logarithms of their probabilities."""
         assert self.ranking is not None
         found = self.ranked.candidates(X, margins, None, self.ranking)
-        of_code = code_log_proba(self.probability_decoders, margins, found.classes)(self.temperature)
+        of_code = code_log_proba(self, margins, found.classes)(self.temperature)
         return found.classes, self.ranking.shared_out(of_code, found.losses)
 
     def candidates(self, X: Any, n: int | None = None) -> Candidates:
@@ -345,33 +339,39 @@ class Model:
         -------
         Candidates
         """
-        ranking = self.ranking
-        if ranking is None:
+        if self.ranking is None:
             raise ValueError("A model without a ranking lists no candidates; use top_k.")
-        return listed_in_blocks(
-            lambda some: self.ranked.candidates(some, self.lazy_margins(some), n, ranking), X, self.n_threads
-        )
+        # Some samples at a time: their margins on all bits take far more memory.
+        at_once = CANDIDATES_PER_BLOCK * max(BLOCKS_AT_ONCE, 2 * (self.n_threads or available_threads()))
+        every: list[NDArray[Any]] = []
+        for start in range(0, max(X.shape[0], 1), at_once):
+            some = X[start : start + at_once] if X.shape[0] > at_once else X
+            found = self.ranked.candidates(some, self.lazy_margins(some), n, self.ranking)
+            if some is X:
+                return found
+            arrays = (found.classes, found.losses, found.scores, found.is_certified)
+            every = every or [np.empty((X.shape[0], *array.shape[1:]), dtype=array.dtype) for array in arrays]
+            for whole, array in zip(every, arrays, strict=True):
+                whole[start : start + len(array)] = array
+        return Candidates(*every)
 
     def single(self) -> SingleBest:
-        """A function that lists the best classes of one row; all preparations are made once, in this call.
+        """A function from a row, k and ``has_losses`` to class indices and losses, which are undefined without.
 
-        Returns
-        -------
-        callable
-            From a row, k and ``has_losses`` to class indices and losses. Without ``has_losses`` these are undefined.
+        All preparations are made once, in this call.
         """
         bits = [each.bits for each in self.codes]
+
+        def otherwise(row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+            if k == 1 and not has_losses:
+                return self.predict(row.matrix()), NO_LOSS
+            return tuple(found[0] for found in self.top_k(row.matrix(), k))
+
         if self.ranking is None:
             best = self.decoder.single(bits[0], single_margins)
         else:
-            best = self.ranked.single(bits, self.ranking, self._best_of_row)
+            best = self.ranked.single(bits, self.ranking, otherwise)
         return best if self.prior is None else self.prior.single(best)
-
-    def _best_of_row(self, row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
-        if k == 1 and not has_losses:
-            return self.predict(row.matrix()), NO_LOSS
-        classes, losses = self.top_k(row.matrix(), k)
-        return classes[0], losses[0]
 
     def _parts_to_store(self) -> tuple[Model, None]:
         """The model alone, without a classifier around it, for :func:`codekin.storage.save_model`."""
@@ -379,5 +379,22 @@ class Model:
 
     @cached_property
     def ranked(self) -> RankedCodes:
-        """The codes as a ranking takes them."""
-        return ranked_codes(self.codes, self.n_threads)
+        """The codes as their kind is ranked; an error if it is not, or if they cannot be ranked together."""
+        codes, decoders = zip(*((each.code, each.decoder) for each in self.codes), strict=True)
+        return RANKED.get(self.codebook.kind, RankedPaths)(codes, decoders, self.n_threads)
+
+
+def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
+    """The log-probabilities of some classes before any re-ranking, as a function of the temperature.
+
+    ``margins`` are those of each code, ``classes`` of shape (n_samples, n); -1 for none, whose probability is 0.
+    """
+    pairs = zip(model.probability_decoders, margins, strict=True)
+    of_codes = [decoder.log_proba_of(part, classes) for decoder, part in pairs]
+
+    def at(temperature: float) -> FloatArray:
+        logs = [own(temperature) for own in of_codes]
+        mean = logs[0] if len(logs) == 1 else logsumexp(logs, axis=0) - np.log(len(logs))
+        return np.where(classes >= 0, mean, -np.inf)
+
+    return at

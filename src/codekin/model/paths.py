@@ -28,16 +28,15 @@ NO_ROW = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
 class RankedPaths(RankedCodes):
     """Codes on one trellis that has a class for every path."""
 
+    kind = "trellis"
     has_one_graph = True
 
     @property
     def trellis(self) -> Any:
-        """The graph of all codes."""
         return self.codes[0].codebook.graph
 
     @property
     def _graph(self) -> tuple[Any, ...]:
-        """The trellis as the kernels take it."""
         return self.trellis.width, self.trellis.digits, self.trellis.edge_offsets
 
     @cached_property

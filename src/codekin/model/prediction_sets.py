@@ -47,7 +47,6 @@ class SetCalibration:
         return cls(np.sort(as_scores(log_probabilities)))
 
     def __post_init__(self) -> None:
-        """Check that there are sorted numbers."""
         scores = self.scores
         if scores.ndim != 1 or not len(scores) or scores.dtype != np.float32 or not (scores[1:] >= scores[:-1]).all():
             raise ValueError("The scores of held-out samples must be sorted numbers in single precision.")

@@ -33,11 +33,13 @@ class ClassPrior:
         lengths = _row_lengths(samples.X)
         if lengths is None:
             return None
-        weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
-        is_known = samples.class_index >= 0
-        sizes = np.bincount(samples.class_index[is_known], weights[is_known], n_classes)
-        if (is_empty := (lengths == 0) & is_known).any():
-            own = np.bincount(samples.class_index[is_empty], weights[is_empty], n_classes)
+        classes, weights = samples.class_index, samples.weights
+        is_known = classes >= 0
+        sizes, own = (
+            np.bincount(classes[rows], None if weights is None else np.asarray(weights, np.float64)[rows], n_classes)
+            for rows in (is_known, (lengths == 0) & is_known)
+        )
+        if ((lengths == 0) & is_known).any():
             sizes = own + sizes * (n_classes / sizes.sum())
         is_whole = (sizes == np.rint(sizes)).all()
         return cls(as_narrow(sizes.astype(np.int64)) if is_whole else sizes.astype(np.float32))
@@ -53,16 +55,18 @@ class ClassPrior:
 
     @cached_property
     def probabilities(self) -> FloatArray:
-        """Of all classes."""
         return np.asarray(self.sizes / self.sizes.sum(dtype=np.float64))
 
     @cached_property
+    def log_probabilities(self) -> FloatArray:
+        """Finite for a class without samples, too."""
+        return np.log(np.maximum(self.probabilities, np.finfo(np.float64).tiny))
+
+    @cached_property
     def losses(self) -> FloatArray:
-        """Minus the logarithms of the probabilities; finite for a class without samples, too."""
-        return -np.log(np.maximum(self.probabilities, np.finfo(np.float64).tiny))
+        return -self.log_probabilities
 
     def rows(self, X: Any) -> IntArray:
-        """The samples without features."""
         lengths = _row_lengths(X)
         return np.zeros(0, np.intp) if lengths is None else np.flatnonzero(lengths == 0)
 
@@ -77,10 +81,12 @@ class ClassPrior:
 
         return best_or_frequent
 
-    def put_best(self, X: Any, classes: IntArray, numbers: FloatArray, of_classes: FloatArray) -> None:
-        """Replace the best classes of samples without features, and their losses or probabilities."""
+    def put_best(self, X: Any, classes: IntArray, numbers: FloatArray | None = None, name: str = "losses") -> None:
+        """Replace the best classes of samples without features, and their losses or what else the numbers are."""
         rows, best = self.rows(X), self.order[: classes.shape[1]]
-        classes[rows], numbers[rows] = best, of_classes[best]
+        classes[rows] = best
+        if numbers is not None:
+            numbers[rows] = getattr(self, name)[best]
 
 
 def _row_lengths(X: Any) -> NDArray[Any] | None:

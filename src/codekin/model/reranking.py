@@ -9,8 +9,8 @@ sum over the codes, plus the dot product with its class vector if there are any.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
-from codekin._system.parallel import available_threads
 from codekin.code import Code, FloatArray, IntArray
 from codekin.decoding.decoder import SingleBest
 from codekin.decoding.minimum_loss import set_apart
@@ -28,8 +27,6 @@ CANDIDATE_SOURCES = ("code", "index", "both")
 """What lists candidates: the best paths of the codes, an index of the class vectors, or both."""
 CandidateSource = Literal["code", "index", "both"]
 CANDIDATES_PER_BLOCK = 512
-BLOCKS_AT_ONCE = 4
-"""How many blocks of samples are ranked before the next margins are computed, or two for each thread."""
 NUMBERS_OF_INDEX = (20, 50)
 """The numbers of candidates of an index that a fit tries."""
 
@@ -69,7 +66,6 @@ class Reranking:
     n_entries: int = 0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         if not self.max_loss_gap > 0:
             raise ValueError(
                 f"The 'max_loss_gap' of a re-ranking must be greater than 0. Got {self.max_loss_gap} instead."
@@ -94,11 +90,6 @@ class Reranking:
         n_entries = index_entries(vectors.n_classes)
         return cls(n if source == "both" else 1, vectors, n_indexed=n, n_entries=n_entries)
 
-    def with_vectors(self, vectors: ClassVectors | None) -> Self:
-        """The same ranking by other vectors, perhaps of more classes; the size of an index is adapted."""
-        n_entries = index_entries(vectors.n_classes) if vectors is not None and self.n_indexed else 0
-        return replace(self, vectors=vectors, n_entries=n_entries)
-
     def shared_out(self, of_code: FloatArray, losses: FloatArray) -> FloatArray:
         """Redistribute the total probability of the candidates by their final losses; all numbers are logarithms."""
         whole = logsumexp(of_code, axis=1, keepdims=True)
@@ -106,12 +97,10 @@ class Reranking:
 
     @property
     def source(self) -> CandidateSource:
-        """What lists the candidates."""
         return "code" if self.n_indexed == 0 else "index" if self.n_candidates == 1 else "both"
 
     @cached_property
     def index(self) -> ClassIndex:
-        """The index of the class vectors."""
         assert self.vectors is not None
         return ClassIndex.of(self.vectors, self.n_entries)
 
@@ -151,8 +140,29 @@ class RankedCodes(ABC):
     codes: tuple[Code, ...]
     decoders: tuple[Any, ...]
     n_threads: int | None = None
+    kind: ClassVar[str]
+    """That of the codebooks."""
     has_one_graph: ClassVar[bool] = False
     """Whether all codes must have the same graph."""
+
+    def __post_init__(self) -> None:
+        first = self.codes[0]
+        for code in self.codes:
+            codebook = code.codebook
+            if codebook.kind != self.kind or not code.is_full:
+                raise ValueError(
+                    "The codes of a ranked model must be paths of a trellis or leaves of a tree, with a class for each."
+                    f" Got the codebook {codebook.name!r} of {codebook.n_codewords} codewords."
+                )
+            if self.has_one_graph and codebook.graph != first.codebook.graph:
+                raise ValueError(
+                    "The codes of a ranked model must have the same trellis. "
+                    f"Got {codebook.graph} and {first.codebook.graph}."
+                )
+            if code.n_classes != first.n_classes:
+                raise ValueError(
+                    f"The codes of a ranked model must have {first.n_classes} classes. Got {code.n_classes}."
+                )
 
     @abstractmethod
     def single(self, bits: Sequence[Any], ranking: Reranking, otherwise: SingleBest) -> SingleBest:
@@ -160,7 +170,6 @@ class RankedCodes(ABC):
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
         return self.codes[0].n_classes
 
     def top_k(self, X: Any, margins: Any, k: int, ranking: Reranking) -> tuple[IntArray, FloatArray]:
@@ -199,12 +208,12 @@ class RankedCodes(ABC):
         """The losses of classes that were rescored, one per sample, and NaN for others."""
         best, losses = self.rescored(X, margins, ranking), np.full(len(class_index), np.nan)
         found, place = np.nonzero(best.classes == class_index[:, None])
-        losses[found] = best.losses[found, place] + self.constant_losses(margins)[found, 0]
+        losses[found] = (best.losses + self.constant_losses(margins))[found, place]
         return losses
 
-    def constant_losses(self, margins: Any) -> FloatArray:
-        """The part of the loss that is the same for all classes of a sample, (n_samples, 1)."""
-        return np.zeros((len(margins[0]), 1))
+    def constant_losses(self, margins: Any) -> FloatArray:  # noqa: ARG002
+        """The part of the loss that is the same for all classes of a sample, (n_samples, 1); here (1, 1)."""
+        return np.zeros((1, 1))
 
     def _n_listed(self, ranking: Reranking) -> int:
         """How many of its best classes each code contributes."""
@@ -217,22 +226,6 @@ class RankedCodes(ABC):
     @abstractmethod
     def _ranked(self, X: Any, margins: Any, n_out: int, n_listed: int, ranking: Reranking) -> Candidates:
         """The best ``n_out`` of the candidates; each code lists ``n_listed`` of them."""
-
-
-def listed_in_blocks(listed: Callable[[Any], Candidates], X: Any, n_threads: int | None) -> Candidates:
-    """The candidates of all samples, listed for some at a time: their margins on all bits take far more memory."""
-    n_samples = X.shape[0]
-    at_once = CANDIDATES_PER_BLOCK * max(BLOCKS_AT_ONCE, 2 * (n_threads or available_threads()))
-    if n_samples <= at_once:
-        return listed(X)
-    every: list[NDArray[Any]] = []
-    for start in range(0, n_samples, at_once):
-        found = listed(X[start : start + at_once])
-        arrays = (found.classes, found.losses, found.scores, found.is_certified)
-        every = every or [np.empty((n_samples, *array.shape[1:]), dtype=array.dtype) for array in arrays]
-        for whole, array in zip(every, arrays, strict=True):
-            whole[start : start + len(array)] = array
-    return Candidates(*every)
 
 
 def with_candidates(

@@ -15,8 +15,8 @@ from codekin.classes import ClassTree
 from codekin.classes.distances import clustering_distances, splitting_distances
 from codekin.code import Codebook
 from codekin.data import Dataset, load_dataset
-from codekin.fitting.choices import learnability_assignment
 from codekin.fitting.classes import Classes
+from codekin.fitting.orders import learnability_assignment
 from codekin.samples import EncodedLabels
 
 TreeName = Literal["given", "learned"]
