@@ -288,3 +288,17 @@ def test_features_are_chosen_by_name():
     assert {block.kind for block in both.vectorizer_.blocks} == {"words", "characters"}
     with pytest.raises(ValueError, match="'features' parameter of TextClassifier must be .* Got 'guess' instead"):
         TextClassifier("guess").fit(ANIMALS, KINDS)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_label_is_called_missing(missing):
+    for labels in (["a", missing, "b"], pd.Series(["a", missing, "b"]), pd.Series([1, missing, 2], dtype=object)):
+        with pytest.raises(ValueError, match=r"The label of sample 1 is missing. Got .*; leave such samples out\."):
+            TextClassifier().fit(["x", "y", "z"], labels)
+
+
+@pytest.mark.filterwarnings("error")
+def test_different_labels_of_texts_to_evaluate_are_nothing_to_warn_of():
+    classifier = TextClassifier(random_state=0).fit(["a cat", "a dog", "my cat", "my dog"] * 5, ["cat", "dog"] * 10)
+    labels = ["cat", "dog", *(f"pet {k}" for k in range(28))]
+    assert classifier.evaluate(["a cat", "a dog"] * 15, labels).n_unknown == 28

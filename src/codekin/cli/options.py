@@ -201,6 +201,15 @@ Encoding = Annotated[
         help="The encoding of a text file, such as latin-1.",
     ),
 ]
+MissingLabels = Annotated[
+    str | None,
+    named(
+        ("error", "drop"),
+        "What to do with samples without a label: error, or drop, which leaves them out.",
+        show_default="error",
+        rich_help_panel=READING,
+    ),
+]
 _TABLE_OPTIONS = {
     "label": LabelColumn,
     "text": TextColumns,
@@ -209,6 +218,7 @@ _TABLE_OPTIONS = {
     "header": HasHeader,
     "delimiter": Delimiter,
     "encoding": Encoding,
+    "missing_labels": MissingLabels,
 }
 
 

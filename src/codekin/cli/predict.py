@@ -23,7 +23,7 @@ app = App()
 
 
 @app.command()
-@reads_tables()
+@reads_tables("missing_labels")
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",

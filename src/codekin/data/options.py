@@ -16,6 +16,7 @@ IndexBase = Literal["auto", 0, 1]
 MultilabelPolicy = Literal["error", "first", "drop"]
 FeatureOrder = Literal["increasing", "any"]
 UnknownPolicy = Literal["error", "drop"]
+MissingPolicy = Literal["error", "drop"]
 
 MAX_HASH_BITS = 30
 
@@ -78,6 +79,8 @@ class ReadOptions:
         The encoding of a text file. By default UTF-8, or UTF-16 if a byte order mark says so.
     trained_on : TableColumns, optional
         The columns of the table that a model was trained on: used where ``label`` and ``text`` say nothing.
+    missing_labels : {"error", "drop"}, default="error"
+        What to do with a row without a label: raise, or leave the row out.
     """
 
     labels: LabelKind = "auto"
@@ -94,6 +97,7 @@ class ReadOptions:
     delimiter: str | None = None
     encoding: str | None = None
     trained_on: TableColumns | None = None
+    missing_labels: MissingPolicy = "error"
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -116,6 +120,7 @@ class ReadOptions:
             ("multilabel", MultilabelPolicy),
             ("feature_order", FeatureOrder),
             ("unknown_features", UnknownPolicy),
+            ("missing_labels", MissingPolicy),
         ):
             value, choices = getattr(self, name), get_args(kind)
             if value not in choices:

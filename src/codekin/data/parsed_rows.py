@@ -121,7 +121,9 @@ class LabelColumn:
     def __init__(self, options: ReadOptions) -> None:
         self.kind: LabelKind = options.labels
         self.n_promised: int | None = None  # from a header: labels are numbers below it, separated by commas
-        self._policy = options.multilabel
+        self.policy = options.multilabel
+        self.may_miss = options.labels == "none" or options.missing_labels == "drop"
+        self.n_rows = self.n_left_out = 0
         self._is_settled = False
         self._has_text = options.labels == "str"
 
@@ -143,6 +145,7 @@ class LabelColumn:
         """The labels at ``spans`` of a block, and which rows to drop, if any."""
         if self.kind == "none":
             return None, None
+        self.n_rows += len(spans)
         if n_odd == 0 and not self._has_text:
             if len(integers) and self.n_promised is not None:
                 for row in (int(integers.argmin()), int(integers.argmax())):
@@ -165,6 +168,7 @@ class LabelColumn:
         """The labels of some rows of a table, and which rows to drop, if any; ``error`` names a row in errors."""
         known: dict[Cell, int | str | None] = {}
         labels: list[int | str | None] = []
+        self.n_rows += len(cells)
         for row, cell in enumerate(cells):
             try:
                 label = known[cell]
@@ -175,6 +179,7 @@ class LabelColumn:
 
     def _with_dropped(self, labels: list[int | str | None]) -> tuple[RowLabels, NDArray[np.bool_] | None]:
         is_dropped = np.array([label is None for label in labels], dtype=bool)
+        self.n_left_out += int(is_dropped.sum())
         return self._as_one_kind([0 if label is None else label for label in labels]), (
             is_dropped if is_dropped.any() else None
         )
@@ -194,9 +199,9 @@ class LabelColumn:
 
     def _label(self, cell: Cell, error: Callable[[str], DataError]) -> int | str | None:
         """The label of a row, None if the row is dropped."""
-        if not cell:
-            if self._policy == "error":
-                raise error("this row has no label.")
+        if not any(cell):
+            if self.policy == "error" and not self.may_miss:
+                raise error("this row has no label; --missing-labels drop leaves such rows out.")
             return None
         if isinstance(cell, str):
             parts = [part for part in re.split(r"[,\s]+", cell) if part]
@@ -205,12 +210,12 @@ class LabelColumn:
         else:
             parts, are_several, text = list(cell), True, ", ".join(cell)
         if len(parts) > 1 and are_several:
-            if self._policy == "error":
+            if self.policy == "error":
                 raise error(
                     f"{len(parts)} labels ({shortened(text)}) where one is expected; "
                     "with the multilabel option, first takes the first, drop leaves such rows out."
                 )
-            if self._policy == "drop":
+            if self.policy == "drop":
                 return None
             text = parts[0]
         if self._are_numbers:
@@ -250,8 +255,9 @@ def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[Text
                 tab = content.find(b"\t")
                 if tab < 0 and labels.kind != "none":
                     raise block.error(start, "there is no tab between the label and the text.")
-                if tab == 0 and labels.kind != "none":
-                    raise block.error(start, "there is no label before the tab.")
+                if tab == 0 and not labels.may_miss:
+                    reason = "there is no label before the tab; --missing-labels drop leaves such lines out."
+                    raise block.error(start, reason)
                 try:
                     texts.append(content[tab + 1 :].decode())
                 except UnicodeDecodeError as error:

@@ -55,6 +55,7 @@ from codekin.data.table_formats import (
 )
 from codekin.data.tables import collected_texts, table_rows
 from codekin.data.text_formats import sniffed_format, svmlight_rows, vowpal_rows, xmc_rows
+from codekin.progress import report
 
 FORMAT_OF_SUFFIX = {
     ".svm": "svmlight",
@@ -129,6 +130,7 @@ def read_data(
     with opened(source, folders=True) as stream:
         reader = FileReader(source, stream, format, n_features, options)
         parts = [part for part in watched(reader.parts, stream, progress) if len(part)]
+        reader.report_left_out()
         if not parts:
             raise DataError(reader.name, "there are no samples in it.")
         return reader.collected(parts)
@@ -199,6 +201,7 @@ def _chunks(
             n_given += sum(len(part) for part in parts)
             if progress is not None and n_bytes is not None:
                 progress(stream.tell() * n_given // n_parsed, n_bytes)
+        reader.report_left_out()
         if n_given == 0:
             raise DataError(reader.name, "there are no samples in it.")
 
@@ -272,7 +275,7 @@ class FileReader:
             self.parts = text_rows(lines, self._labels)
         elif format == "fasttext":
             self._reading = "fastText's lines of __label__ and text"
-            cells = fasttext_cells(lines, needs_label=needs_label)
+            cells = fasttext_cells(lines, needs_label=needs_label, may_miss=self._labels.may_miss)
             self.parts = table_rows(cells, _label_and_text(needs_label), self._labels)
         elif format == "jsonl":
             self._read_table(json_table(lines, self.name, options, needs_label=needs_label))
@@ -283,6 +286,14 @@ class FileReader:
     def _read_table(self, table: Table) -> None:
         self._table, self._reading = table.columns, table.reading
         self.parts = table_rows(table.parts, table.columns, self._labels)
+
+    def report_left_out(self) -> None:
+        """Say how many rows were left out for their labels, if any."""
+        labels = self._labels
+        if labels.n_left_out:
+            what = "without a label" if labels.policy != "drop" else "without a label or with several"
+            report("", detail=f"{self.name}: left out {labels.n_left_out:,} of {labels.n_rows:,} rows {what}")
+            report("")
 
     def settled_features(self) -> tuple[int, int]:
         """The index of the first feature and the number of features, fixed from now on."""

@@ -320,8 +320,8 @@ def _not_parquet(source: str, error: Exception) -> DataError:
 LABEL_AND_TEXT = TableColumns(("text",), "label")
 
 
-def fasttext_cells(blocks: Iterator[LineBlock], *, needs_label: bool) -> Iterator[Cells]:
-    """Lines of ``__label__x text``. If labels are not read, they may be missing."""
+def fasttext_cells(blocks: Iterator[LineBlock], *, needs_label: bool, may_miss: bool) -> Iterator[Cells]:
+    """Lines of ``__label__x text``. Labels may be missing if they are not read or such lines are left out."""
     for block in blocks:
         labels: list[tuple[str, ...]] = []
         texts, places = [], []
@@ -332,7 +332,7 @@ def fasttext_cells(blocks: Iterator[LineBlock], *, needs_label: bool) -> Iterato
                 given.append(label.removeprefix(LABEL_PREFIX))
             if needs_label and not words.strip() and not given:
                 continue
-            if needs_label and not all(given or ("",)):
+            if not may_miss and not all(given or ("",)):
                 raise DataError(block.source, f"the line must begin with {LABEL_PREFIX} and a label.", line=number)
             labels.append(tuple(given))
             texts.append(words)
