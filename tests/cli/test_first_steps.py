@@ -45,3 +45,62 @@ def test_rows_without_a_label_can_be_left_out(run, tmp_path):
     shown = run("evaluate", tmp_path / "m", path, "--json", "--missing-labels", "drop")
     assert json.loads(shown.out)["n_samples"] == 8
     assert "messy.csv: left out 2 of 10 rows without a label\n" in shown.err
+
+
+def test_the_next_steps_are_those_that_work(pets, run, monkeypatch, tmp_path):
+    train = ("train", pets, tmp_path / "m", "--label", "Category", "--quiet", "--text")
+    shown = run(*train, "name").out
+    assert shown.endswith("answers over HTTP\n")
+    assert "m page/               a page to type texts into\n" in shown
+    monkeypatch.setattr("codekin.cli.train.find_spec", lambda name: None)
+    shown = run(*train, "name,id").out
+    assert shown.endswith("answers over HTTP (needs: pip install starlette uvicorn)\n")
+    assert "m page/               not of this model: pages take one column of texts\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--validation", "0.1"), "must be a file, or a share such as 10%. Got '0.1'; say 10%."),
+        (("--encoding", "utf8x"), "'--encoding': must be one that Python knows, such as latin-1. Got 'utf8x' instead."),
+        (("--delimiter", ";"), "there is one column, 'id,name,Category', where a label and a text are needed."),
+        (("--label", "Kategory"), "there is no column 'Kategory'. Its columns are 'id', 'name', 'Category'."),
+        ((), "no column is called text. Its columns are 'id', 'name', 'Category'. Choose with --label Category"),
+    ],
+)
+def test_mistakes_are_named_with_what_to_type(options, sentence, pets, run, tmp_path):
+    shown = run("train", pets, tmp_path / "m", *options, "--quiet")
+    assert shown.code == 2
+    assert sentence in shown.err
+
+
+def test_names_of_columns_may_differ_in_capitals_and_blanks(pets, run, tmp_path):
+    options = ("--text", "Name", "--quiet")
+    assert run("train", pets, tmp_path / "m", "--label", "cate gory", *options).code == 0
+    pets.write_text(table([("ID", "NAME"), (1, "the cat")]))
+    assert run("predict", tmp_path / "m", pets, "--quiet").out == "cat\n"
+
+
+def test_sheets_and_a_single_sample_are_refused_in_words(run, tmp_path):
+    (tmp_path / "pets.xlsx").write_bytes(b"PK\x03\x04")
+    shown = run("train", tmp_path / "pets.xlsx", tmp_path / "m", "--quiet")
+    assert (shown.code, shown.err) == (
+        2,
+        f"codekin: {tmp_path}/pets.xlsx: Excel files are not read; save the sheet as CSV.\n",
+    )
+    (tmp_path / "one.tsv").write_text("cat\tpurrs\n")
+    shown = run("train", tmp_path / "one.tsv", tmp_path / "m", "--quiet")
+    assert shown.err.endswith("samples of at least 2 classes are needed. There is one sample.\n")
+
+
+def test_a_label_of_nearly_every_row_is_doubted(run, tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text(table([("text", "label"), *((f"text {k}", f"label {min(k, 17)}") for k in range(20))]))
+    shown = run("train", path, tmp_path / "m", "--n-epochs", 1)
+    assert "17 of 18 classes have a single sample, and there are 20 samples. Is that the label?" in shown.err
+
+
+def test_evaluate_prints_percents_and_help_begins_for_people(model, succeed):
+    shown = succeed("evaluate", model, model.parent / "pets.csv", "--quiet")
+    assert "accuracy                     100.0%\nprecision at 1, 3, 5         100.0%, 33.3%, 20.0%\n" in shown
+    assert "Learn to sort texts and other samples into classes" in succeed("--help")

@@ -89,7 +89,12 @@ def test_a_folder_for_each_class_is_read(tmp_path):
         ("id,name,group\n1,ab,a\n2,cd,a\n", {}, "Choose with --label group --text name."),
         ("label,text\na,b\n", {"text": "body"}, "there is no column 'body'. Its columns are 'label', 'text'."),
         ("a,x\nb,y\na,z\n", {"label": "1", "text": "2"}, "looks like data, not like names of columns"),
-        ("label,text,text\na,b,c\n", {"text": "text"}, "Its columns are 'label', 'text.1', 'text.2'."),
+        (
+            "label,text,text\na,b,c\n",
+            {"text": "text"},
+            "no column 'text': 2 columns are called so and got numbers. Its columns are 'label', 'text.1', 'text.2'.",
+        ),
+        ("label,text,text\na,b,c\n", {}, "'text.1' and 'text.2' could be the text."),
         ("label,text,n\na,b,many\n", {"numbers": "n", "text": "text"}, "line 2: column 'n' has 'many' where a number"),
         ('{"label": "a", "text": "b"}\n{"label": 2 "text": "y"}\n', {}, "line 2: expecting ',' delimiter at column 13"),
         ('{"label": ["a", "b"], "text": "b"}\n', {}, "line 1: 2 labels (a, b) where one is expected"),

@@ -302,3 +302,10 @@ def test_different_labels_of_texts_to_evaluate_are_nothing_to_warn_of():
     classifier = TextClassifier(random_state=0).fit(["a cat", "a dog", "my cat", "my dog"] * 5, ["cat", "dog"] * 10)
     labels = ["cat", "dog", *(f"pet {k}" for k in range(28))]
     assert classifier.evaluate(["a cat", "a dog"] * 15, labels).n_unknown == 28
+
+
+def test_validation_samples_that_chose_the_settings_are_said_to_have():
+    classifier = TextClassifier(max_model_bytes=20_000, random_state=0).fit(ANIMALS, KINDS, validation=0.25)
+    assert "(on 6 validation samples, which also chose the settings)" in str(classifier.report())
+    classifier = TextClassifier(random_state=0).fit(ANIMALS, KINDS, validation=0.25)
+    assert "(on 6 samples that the model has not learned from)" in str(classifier.report())

@@ -19,7 +19,7 @@ from codekin._system.memory import in_bytes
 from codekin._system.messages import not_installed, suggestion
 from codekin._system.parallel import with_workers
 from codekin.cli.help import App as App  # noqa: PLC0414
-from codekin.data import FORMATS
+from codekin.data import FORMATS, ReadOptions
 from codekin.fitting.setting import Need, Setting, Spelled
 
 
@@ -192,9 +192,20 @@ Delimiter = Annotated[
         help="What separates the columns of a CSV file; tab for a tab.",
     ),
 ]
+
+
+def text_encoding(name: str) -> str:
+    """An encoding that Python knows."""
+    try:
+        return ReadOptions(encoding=name).encoding or name
+    except ValueError:
+        raise typer.BadParameter(f"must be one that Python knows, such as latin-1. Got {name!r} instead.") from None
+
+
 Encoding = Annotated[
-    str | None,
+    Any,
     typer.Option(
+        parser=text_encoding,
         metavar="NAME",
         show_default="UTF-8, or UTF-16 with a byte order mark",
         rich_help_panel=TABLES,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import typer
 
 from codekin._system.files import bytes_in, followed, is_fixed
-from codekin._system.messages import counted
+from codekin._system.messages import EXTRAS, counted
 from codekin._system.parallel import limited_threads
 from codekin._system.rows import StoredRows
 from codekin.assignments.policy import ASSIGNMENT_CHOICES
@@ -173,8 +174,10 @@ def train(
         people = replace(people, n_bytes=bytes_in(model))
         summary = {**_summary(classifier, model, people, epochs), **_json_of(people)}
     summary["seconds"] = time.perf_counter() - started
-    has_page = isinstance(getattr(classifier, "vectorizer_", None), FittedVectorizer)
-    show(json.dumps(summary) if as_json else _text(people, summary, has_details=details, has_page=has_page))
+    page = "a page to type texts into" if isinstance(getattr(classifier, "vectorizer_", None), FittedVectorizer) else ""
+    if is_text and not page:
+        page = "not of this model: pages take one column of texts"
+    show(json.dumps(summary) if as_json else _text(people, summary, has_details=details, page=page))
 
 
 def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> dict[str, Any]:
@@ -349,7 +352,7 @@ def _json_of(people: TrainingReport) -> dict[str, Any]:
     }
 
 
-def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool, has_page: bool) -> str:
+def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool, page: str) -> str:
     folder = summary["model"]
     lines = [str(people), f"{'trained in':<32}{summary['seconds']:.1f} s"]
     if people.evaluation is None:
@@ -360,7 +363,9 @@ def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool,
     lines.append(
         f"  codekin predict {shlex.quote(folder)} FILE --top-k 5     the best classes of each sample of a file"
     )
-    if has_page:
-        lines.append(f"  codekin export {shlex.quote(folder)} page/               a page to type texts into")
-    lines.append(f"  codekin serve {shlex.quote(folder)}                      answers over HTTP")
+    if page:
+        lines.append(f"  codekin export {shlex.quote(folder)} page/               {page}")
+    missing = [name for name in EXTRAS["serve"].split() if find_spec(name) is None]
+    needs = f" (needs: pip install {' '.join(missing)})" if missing else ""
+    lines.append(f"  codekin serve {shlex.quote(folder)}                      answers over HTTP{needs}")
     return "\n".join(lines)

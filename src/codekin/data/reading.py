@@ -75,6 +75,7 @@ FORMAT_OF_SUFFIX = {
 }
 """The formats of file extensions, with or without a further ``.gz``, ``.bz2``, ``.xz`` or ``.zst``."""
 
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 _PARQUET_MAGIC = b"PAR1"
 ReadProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file."""
@@ -215,6 +216,8 @@ def format_of(source: Source, format: str = "auto") -> str:
     """The format of a file from its name; "auto" if it depends on the content."""
     if format != "auto" or not isinstance(source, str | Path):
         return format
+    if plain_suffix(source) in SPREADSHEETS:
+        raise DataError(str(source), "Excel files are not read; save the sheet as CSV.")
     return "folder" if Path(source).is_dir() else FORMAT_OF_SUFFIX.get(plain_suffix(source), "auto")
 
 

@@ -79,6 +79,9 @@ def csv_table(
     dialect, rows = _dialect(head, is_whole, delimiters)
     if not rows:
         raise DataError(source, "there are no samples in it.")
+    if options.delimiter and needs_label and len(rows[0]) == 1:
+        got = f"there is one column, {rows[0][0][:40]!r}, where a label and a text are needed"
+        raise DataError(source, f"with --delimiter {options.delimiter!r} {got}.")
     then, has_header = options.trained_on, True
     if options.header is not None or (then is not None and not names_columns(options)):
         has_header = bool(options.header if options.header is not None else then and then.has_header)

@@ -73,24 +73,29 @@ class Header:
             return given
         if given.isdecimal() and 1 <= int(given[:9]) <= len(self.names):
             return self.names[int(given) - 1]
-        raise self._missing(given)
+        return self._known(given, "")
 
-    def _known(self, name: str) -> str:
-        """The name of a column that a model was trained on."""
-        if name not in self.names:
-            raise self._missing(name, " that the model was trained on")
-        return name
+    def _known(self, name: str, which: str = " that the model was trained on") -> str:
+        """The column of a name, or the only one whose name differs in nothing but capitals and blanks."""
+        alike = [own for own in self.names if "".join(own.lower().split()) == "".join(name.lower().split())]
+        if name not in self.names and len(alike) != 1:
+            raise self._missing(name, which)
+        return name if name in self.names else alike[0]
 
     def _missing(self, name: str, which: str = "") -> DataError:
         if self._looks_like_data:
             return self._no_header()
-        hint = suggestion(name, self.names)
-        return DataError(self.source, f"there is no column {name!r}{which}. Its columns are {self._listed}.{hint}")
+        n_twins = sum(own.rpartition(".")[0] == name for own in self.names)
+        twins = f": {n_twins} columns are called so and got numbers" if n_twins > 1 else ""
+        hint = "" if twins else suggestion(name, self.names)
+        reason = f"there is no column {name!r}{which}{twins}. Its columns are {self._listed}.{hint}"
+        return DataError(self.source, reason)
 
     def _found(self, usual: frozenset[str], what: str, taken: tuple[str, ...]) -> str:
         """The only column with a usual name, or the only one that is left."""
         left = [name for name in self.names if name not in taken]
         found = [name for name in left if name.lower() in usual]
+        found = found or [name for name in left if name.rpartition(".")[0].lower() in usual]
         if not found and len(self.names) <= 2 and len(left) == 1 and not self._looks_like_data:
             found = left
         if len(found) == 1:
@@ -114,7 +119,7 @@ class Header:
         text = max(range(len(names)), key=lambda k: lengths[k])
         label = min(
             (k for k in range(len(names)) if k != text),
-            key=lambda k: ("" in columns[k], len(set(columns[k])), -lengths[k]),
+            key=lambda k: (not _is_usual_label(names[k]), "" in columns[k], len(set(columns[k])), -lengths[k]),
         )
         return f"--label {_quoted(names[label])} --text {_quoted(names[text])}"
 
@@ -136,6 +141,10 @@ class Header:
             f"the first row ({first}) looks like data, not like names of columns. If there is no header, use "
             f"--no-header {self._example(numbered)}; if it is one, --header.",
         )
+
+
+def _is_usual_label(name: str) -> bool:
+    return not LABEL_NAMES.isdisjoint(name.lower().replace("_", " ").split())
 
 
 def _quoted(name: str) -> str:

@@ -201,9 +201,15 @@ def _text_bytes(source: Path) -> int:
 
 def _doubts(data: TextData) -> Iterator[str]:
     """Yields what suggests that the columns of a file are not a label and a text."""
-    if _n_classes(data) == data.n_samples:
-        where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
+    where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
+    n_single = int((np.bincount(data.encoded_labels.class_index) == 1).sum())
+    if n_single == data.n_samples:
         yield f"no two lines have the same label. The label is {where}."
+    elif 2 * n_single > data.n_samples:
+        yield (
+            f"{n_single:,} of {_n_classes(data):,} classes have a single sample, and there are {data.n_samples:,} "
+            f"samples. Is that the label? It is {where}."
+        )
     if data.table is None and all("\t" in text for text in data.texts):
         yield "every line has more than two columns. The first is the label, all others are the text."
 
@@ -211,7 +217,8 @@ def _doubts(data: TextData) -> Iterator[str]:
 def _check_classes(data: Data, source: str) -> None:
     """Raise if there is only one class."""
     if _n_classes(data) < 2:
-        raise DataError(source, f"samples of at least 2 classes are needed. All {data.n_samples:,} have one label.")
+        found = f"All {data.n_samples:,} have one label" if data.n_samples > 1 else "There is one sample"
+        raise DataError(source, f"samples of at least 2 classes are needed. {found}.")
 
 
 def _check_several_labels(data: TextData, source: str) -> None:

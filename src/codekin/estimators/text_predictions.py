@@ -55,7 +55,7 @@ class TextPredictions(Predictions):
         return evaluated(best, self._class_index(labels), self.classes_, self._baselines, X)
 
     def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
-        """How good predictions are on texts that the model has not learned from, and which classes are the worst.
+        """How good predictions are on texts, best on some that the model has not learned from, and the worst classes.
 
         The comparisons, with the most frequent class and with the nearest class mean, need the training samples. A
         model that was loaded does not have these; its comparisons are None.
