@@ -217,20 +217,17 @@ def evaluation_text(each: Evaluation, what: str = "sample", which: str = "") -> 
     if each.nearest_centroid is not None:
         rows["the nearest class mean"] = f"{each.nearest_centroid:.1%}"
     lines = [f"{name:<32}{value}" for name, value in rows.items()]
-    if each.nearest_centroid is not None and each.nearest_centroid - each.accuracy > _noise(each):
-        lines.append(BETTER_MEAN)
+    if each.nearest_centroid is not None:
+        # Twice the standard error of the difference is no noise.
+        shares = np.array([each.accuracy, each.nearest_centroid])
+        error = np.sqrt((shares * (1 - shares)).sum() / min(each.n_samples, MOST_COMPARED))
+        lines += [BETTER_MEAN] if each.nearest_centroid - each.accuracy > 2 * error else []
     if each.worst_classes:
         lines.append(f"classes that are recognised least (of those with {ENOUGH_SAMPLES} samples or more):")
     for worst in each.worst_classes:
         others = ", ".join(f"{label} ({n})" for label, n in worst.taken_for)
         lines.append(f"  {f'{worst.n_right:,} of {worst.n_samples:,}':>14}  {worst.label}: taken for {others}")
     return "\n".join(lines)
-
-
-def _noise(each: Evaluation) -> float:
-    """Twice the standard error of a difference between two accuracies on these samples."""
-    shares = np.array([each.accuracy, each.nearest_centroid])
-    return 2 * float(np.sqrt((shares * (1 - shares)).sum() / min(each.n_samples, MOST_COMPARED)))
 
 
 def evaluated(

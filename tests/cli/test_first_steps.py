@@ -49,6 +49,7 @@ def test_rows_without_a_label_can_be_left_out(run, tmp_path):
 
 def test_the_next_steps_are_those_that_work(pets, run, monkeypatch, tmp_path):
     train = ("train", pets, tmp_path / "m", "--label", "Category", "--quiet", "--text")
+    monkeypatch.setattr("codekin.cli.train.find_spec", lambda name: name)
     shown = run(*train, "name").out
     assert shown.endswith("answers over HTTP\n")
     assert "m page/               a page to type texts into\n" in shown
@@ -62,7 +63,10 @@ def test_the_next_steps_are_those_that_work(pets, run, monkeypatch, tmp_path):
     ("options", "sentence"),
     [
         (("--validation", "0.1"), "must be a file, or a share such as 10%. Got '0.1'; say 10%."),
-        (("--encoding", "utf8x"), "'--encoding': must be one that Python knows, such as latin-1. Got 'utf8x' instead."),
+        (
+            ("--encoding", "utf8x"),
+            "(--encoding) must be one that Python knows, such as 'latin-1'. Got 'utf8x' instead.",
+        ),
         (("--delimiter", ";"), "there is one column, 'id,name,Category', where a label and a text are needed."),
         (("--label", "Kategory"), "there is no column 'Kategory'. Its columns are 'id', 'name', 'Category'."),
         ((), "no column is called text. Its columns are 'id', 'name', 'Category'. Choose with --label Category"),
@@ -104,3 +108,39 @@ def test_evaluate_prints_percents_and_help_begins_for_people(model, succeed):
     shown = succeed("evaluate", model, model.parent / "pets.csv", "--quiet")
     assert "accuracy                     100.0%\nprecision at 1, 3, 5         100.0%, 33.3%, 20.0%\n" in shown
     assert "Learn to sort texts and other samples into classes" in succeed("--help")
+
+
+@pytest.mark.parametrize("command", ["predict", "explain"])
+def test_a_text_in_place_of_a_file_is_told_to_come_through_a_pipe(command, model, run):
+    for text in ("the cat", "cat", "cat " * 100):
+        shown = run(command, model, text)
+        assert shown.code == 2
+        assert "there is no such file. To pass a text, pipe it into this command: echo TEXT | codekin" in shown.err
+    assert "cat" in run(command, model, stdin=b"the cat\n").out
+
+
+def test_predict_says_how_many_texts_have_no_known_word(model, run):
+    shown = run("predict", model, stdin=b"the cat\nxyz\n\n")
+    assert shown.err == "2 of 3 texts had no word that the model knows\n"
+    assert run("predict", model, "--quiet", stdin=b"xyz\n").err == ""
+
+
+def test_columns_are_kept_beside_the_label(model, succeed, run, tmp_path):
+    path, rows = tmp_path / "new.csv", [("id", "name", "label"), (7, '"a cat, ""Tom"""', "x"), (8, "the dog", "y")]
+    path.write_text(table(rows))
+    predict = ("predict", model, path, "--quiet", "--keep")
+    assert succeed(*predict, "id,name") == 'id,name,label\n7,"a cat, ""Tom""",cat\n8,the dog,dog\n'
+    assert succeed(*predict, "id", "-o", tmp_path / "out.csv", "--chunk-rows", 1) == ""
+    assert (tmp_path / "out.csv").read_text() == "id,label\n7,cat\n8,dog\n"
+    assert succeed(*predict, "LABEL") == "label,predicted_label\nx,cat\ny,dog\n"
+    best = succeed(*predict, "id", "--top-k", 2, "--probabilities").splitlines()
+    assert best[0] == "id,label_1,probability_1,label_2,probability_2"
+    assert best[1].startswith("7,cat,0.")
+    assert succeed(*predict, "id", "--min-known", 3) == "id,label\n7,\n8,\n"
+    lines = map(json.loads, succeed(*predict, "id", "--json").splitlines())
+    assert [(line["kept"], line["label"]) for line in lines] == [({"id": "7"}, "cat"), ({"id": "8"}, "dog")]
+    (tmp_path / "new.jsonl").write_text('{"id": 7, "name": "a cat"}\n')
+    assert succeed("predict", model, tmp_path / "new.jsonl", "--keep", "id", "--quiet") == "id,label\n7,cat\n"
+    assert "there is no column 'number'. Its columns are 'id', 'name', 'label'." in run(*predict, "number").err
+    assert "--coverage prints sets of labels. Got --keep as well." in run(*predict, "id", "--coverage", 0.9).err
+    assert "'keep' option of a reader is for csv, tsv" in run("predict", model, model.parent, "--keep", "id").err

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 from codekin import ExtremeClassifier, Predictor, TextClassifier, load_model, save_model
 from codekin.data import TextVectorizer, load_dataset
+from codekin.data.training_samples import held_back
 from codekin.storage import stored_bytes
 
 ANIMALS = ["a cat purrs", "the dog barks", "my cat sleeps", "dogs bark", "cats purr", "a dog runs"] * 4
@@ -309,3 +310,15 @@ def test_validation_samples_that_chose_the_settings_are_said_to_have():
     assert "(on 6 validation samples, which also chose the settings)" in str(classifier.report())
     classifier = TextClassifier(random_state=0).fit(ANIMALS, KINDS, validation=0.25)
     assert "(on 6 samples that the model has not learned from)" in str(classifier.report())
+
+
+@pytest.mark.parametrize("sizes", [[10] * 40, [1, 1, 500, 30, 30, 2], [3, 3, 3]])
+def test_the_share_that_is_held_back_is_about_that_of_every_class(sizes):
+    class_index = np.random.RandomState(1).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    spare = np.array(sizes) - 1
+    for seed in range(20):
+        kept, held = held_back(class_index, 0.1, np.random.RandomState(seed))
+        assert sorted([*kept, *held]) == list(range(len(class_index)))
+        assert len(held) == max(round(0.1 * len(class_index)), 1)
+        expected = len(held) * spare / spare.sum()
+        assert (np.abs(np.bincount(class_index[held], minlength=len(sizes)) - expected) < 1).all()

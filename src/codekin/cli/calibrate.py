@@ -24,7 +24,7 @@ ROWS_AT_ONCE = 10_000
 
 
 @app.command()
-@reads_tables()
+@reads_tables("keep")
 def calibrate(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[

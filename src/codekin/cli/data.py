@@ -63,7 +63,7 @@ def fetch_dataset(
 
 
 @app.command("convert")
-@reads_tables()
+@reads_tables("keep")
 def convert(
     source: Annotated[str, typer.Argument(help="The file to read; - is the standard input.")],
     target: Annotated[str, typer.Argument(help="The file to write, .gz is compressed; - is the standard output.")],

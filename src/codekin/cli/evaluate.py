@@ -45,7 +45,7 @@ TIMED_CHUNKS = 5
 
 
 @app.command()
-@reads_tables()
+@reads_tables("keep")
 def evaluate(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],

@@ -27,7 +27,7 @@ Naming = Callable[[int], str]
 
 
 @app.command()
-@reads_tables("label", "missing_labels")
+@reads_tables("label", "missing_labels", "keep")
 def explain(
     model: Annotated[Path, typer.Argument(help="The folder of a model with linear bits.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",

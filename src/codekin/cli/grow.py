@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 50_000
 
 
 @app.command()
-@reads_tables()
+@reads_tables("keep")
 def grow(
     model: Annotated[
         Path, typer.Argument(help="The folder of a model that was trained with --n-reserved, or without re-ranking.")

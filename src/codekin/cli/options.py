@@ -19,7 +19,7 @@ from codekin._system.memory import in_bytes
 from codekin._system.messages import not_installed, suggestion
 from codekin._system.parallel import with_workers
 from codekin.cli.help import App as App  # noqa: PLC0414
-from codekin.data import FORMATS, ReadOptions
+from codekin.data import FORMATS
 from codekin.fitting.setting import Need, Setting, Spelled
 
 
@@ -174,6 +174,7 @@ def _further_columns(option: str, help: str) -> Any:
 
 NumberColumns = _further_columns("--numbers", "Further columns to use: numbers, separated by commas.")
 CategoryColumns = _further_columns("--categories", "Further columns to use: categories, separated by commas.")
+KeptColumns = _further_columns("--keep", "Columns of the table to write before the label, as CSV with a header.")
 HasHeader = Annotated[
     bool | None,
     typer.Option(
@@ -192,34 +193,18 @@ Delimiter = Annotated[
         help="What separates the columns of a CSV file; tab for a tab.",
     ),
 ]
-
-
-def text_encoding(name: str) -> str:
-    """An encoding that Python knows."""
-    try:
-        return ReadOptions(encoding=name).encoding or name
-    except ValueError:
-        raise typer.BadParameter(f"must be one that Python knows, such as latin-1. Got {name!r} instead.") from None
-
-
 Encoding = Annotated[
-    Any,
+    str | None,
     typer.Option(
-        parser=text_encoding,
         metavar="NAME",
         show_default="UTF-8, or UTF-16 with a byte order mark",
         rich_help_panel=TABLES,
         help="The encoding of a text file, such as latin-1.",
     ),
 ]
+_LEAVING_OUT = "What to do with samples without a label: error, or drop, which leaves them out."
 MissingLabels = Annotated[
-    str | None,
-    named(
-        ("error", "drop"),
-        "What to do with samples without a label: error, or drop, which leaves them out.",
-        show_default="error",
-        rich_help_panel=READING,
-    ),
+    str | None, named(("error", "drop"), _LEAVING_OUT, show_default="error", rich_help_panel=READING)
 ]
 _TABLE_OPTIONS = {
     "label": LabelColumn,
@@ -230,6 +215,7 @@ _TABLE_OPTIONS = {
     "delimiter": Delimiter,
     "encoding": Encoding,
     "missing_labels": MissingLabels,
+    "keep": KeptColumns,
 }
 
 

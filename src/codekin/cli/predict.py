@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from codekin._system.messages import counted
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import for_stdout
 from codekin.cli.models import LoadedModel
@@ -62,20 +65,24 @@ def predict(
     Prints one line per sample, in order: its label, or the requested labels and probabilities, or with --coverage the
     labels of a prediction set, separated by tabs. A model that was trained on texts needs texts: the second column of a
     file with tabs, or whole lines. A text without a known word gets the most frequent classes; --json says how many
-    words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON.
+    words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON. With --keep, the
+    output is CSV with a header, and its rows begin with columns of the table; JSON has them as "kept".
     """
     check_sources({"DATA": data, "MODEL": model}, output)
     loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
     classifier, display = loaded.classifier, loaded.display
     if coverage is not None:
-        _check_coverage(model, classifier, coverage, top_k, probabilities)
+        given = {"--top-k": top_k is not None, "--probabilities": probabilities, "--keep": "keep" in table}
+        _check_coverage(model, classifier, coverage, given)
     known_words = known_word_counter(loaded.model_input.vectorizer)
     if min_known and known_words is None:
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
-    if not as_json:
+    if not as_json and "keep" not in table:
         _check_labels(classifier.classes_, has_columns=top_k is not None or probabilities or coverage is not None)
     samples = loaded.reader(data, format, index_base, labels="none", table=table)
-    stage, n_done = f"predicting {data}", 0
+    stage, n_done, n_unknown = f"predicting {data}", 0, 0
+    n_best, own = min(top_k or 1, len(classifier.classes_)), ("label", "probability")[: 1 + probabilities]
+    names = [f"{name}_{k + 1}" if n_best > 1 else name for k in range(n_best) for name in own]
     # Do not fill the log while waiting for lines of a pipe.
     is_shown = data != "-" or display.is_live
     with limited_threads(n_threads), display.watching() if is_shown else nullcontext():
@@ -85,8 +92,10 @@ def predict(
             report(stage, done, total, count=n_done, unit="samples")
 
         with output_stream(output) as stream:
-            for X, _ in samples(chunk_rows=chunk_rows, progress=progress):
+            part: Any
+            for X, part in samples(chunk_rows=chunk_rows, progress=progress):
                 known = None if known_words is None else known_words(X)
+                n_unknown += (known or []).count(0)
                 if coverage is not None:
                     labels, of_labels = [own.tolist() for own in classifier.predict_sets(X, coverage)], None
                 else:
@@ -95,21 +104,29 @@ def predict(
                     labels[i] = []
                     if of_labels is not None:
                         of_labels[i] = []
+                kept = {name: part.columns[name] for name in part.table.kept} if "keep" in table else {}
                 if as_json:
                     answers = json_objects(
                         labels, of_labels, known, has_list=top_k is not None, are_sets=coverage is not None
                     )
+                    if kept:
+                        rows = zip(*kept.values(), answers, strict=True)
+                        answers = ({"kept": dict(zip(kept, row, strict=False)), **row[-1]} for row in rows)
                     text = "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+                elif kept:
+                    text = _csv_rows(kept, _fields(labels, of_labels), names, has_header=not n_done)
                 else:
-                    text = "".join(_lines(labels, of_labels))
+                    text = "".join("\t".join(fields) + "\n" for fields in _fields(labels, of_labels))
                 stream.write((for_stdout(text) if output == "-" else text).encode())
                 stream.flush()
                 n_done += len(labels)
+        if n_unknown:
+            display.note(f"{n_unknown:,} of {counted(n_done, 'text')} had no word that the model knows")
 
 
-def _check_coverage(model: Path, classifier: Any, coverage: float, top_k: int | None, probabilities: bool) -> None:
+def _check_coverage(model: Path, classifier: Any, coverage: float, given: dict[str, bool]) -> None:
     """Stop before any sample is read if sets cannot be predicted."""
-    other = "--top-k" if top_k is not None else "--probabilities" if probabilities else None
+    other = next((option for option, is_given in given.items() if is_given), None)
     if other is not None:
         raise ValueError(f"--coverage prints sets of labels. Got {other} as well.")
     if not hasattr(classifier, "set_calibration_"):
@@ -127,7 +144,19 @@ def _check_labels(labels: Any, *, has_columns: bool) -> None:
             )
 
 
-def _lines(labels: list[list[Any]], probabilities: list[list[float]] | None) -> Iterator[str]:
+def _fields(labels: list[list[Any]], probabilities: list[list[float]] | None) -> Iterator[list[str]]:
+    """The labels of each sample, followed by their probabilities if there are any."""
     for i, row in enumerate(labels):
-        fields = row if probabilities is None else [f"{a}\t{p:.6g}" for a, p in zip(row, probabilities[i], strict=True)]
-        yield "\t".join(map(str, fields)) + "\n"
+        fields = [row] if probabilities is None else [row, [f"{p:.6g}" for p in probabilities[i]]]
+        yield [str(field) for pair in zip(*fields, strict=True) for field in pair]
+
+
+def _csv_rows(kept: dict[str, Any], fields: Iterable[list[str]], names: list[str], *, has_header: bool) -> str:
+    """Rows of what is kept and of the fields with these names."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    if has_header:
+        writer.writerow([*kept, *(f"predicted_{name}" if name in kept else name for name in names)])
+    for *row, own in zip(*kept.values(), fields, strict=True):
+        writer.writerow([*row, *own, *[""] * (len(names) - len(own))])
+    return stream.getvalue()

@@ -81,7 +81,7 @@ MOST_MEASURED = 1_000
 
 
 @app.command()
-@reads_tables()
+@reads_tables("keep")
 @with_options(OPTIONS)
 def train(
     context: typer.Context,

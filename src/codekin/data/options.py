@@ -32,6 +32,7 @@ _OPTION_FORMATS = {
     "text": ("csv", "tsv", "jsonl", "parquet"),
     "numbers": ("csv", "tsv", "jsonl", "parquet"),
     "categories": ("csv", "tsv", "jsonl", "parquet"),
+    "keep": ("csv", "tsv", "jsonl", "parquet"),
     "header": ("csv", "tsv"),
     "delimiter": ("csv", "tsv"),
     "encoding": tuple(format for format in FORMATS if format not in ("npz", "parquet")),
@@ -81,6 +82,8 @@ class ReadOptions:
         The columns of the table that a model was trained on: used where ``label`` and ``text`` say nothing.
     missing_labels : {"error", "drop"}, default="error"
         What to do with a row without a label: raise, or leave the row out.
+    keep : str, int, or sequence of them, optional
+        Columns to read as they are, to be written beside predictions.
     """
 
     labels: LabelKind = "auto"
@@ -98,12 +101,13 @@ class ReadOptions:
     encoding: str | None = None
     trained_on: TableColumns | None = None
     missing_labels: MissingPolicy = "error"
+    keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the choices."""
         if self.label is not None:
             object.__setattr__(self, "label", str(self.label))
-        for name in ("text", "numbers", "categories"):
+        for name in ("text", "numbers", "categories", "keep"):
             given: Any = getattr(self, name)
             columns = (given,) if isinstance(given, str | int) else given
             object.__setattr__(self, name, tuple(str(column) for column in columns))
@@ -136,7 +140,7 @@ class ReadOptions:
 
 def names_columns(options: ReadOptions) -> bool:
     """Whether columns of a table are chosen."""
-    return options.label is not None or bool(options.text or options.numbers or options.categories)
+    return options.label is not None or bool(options.text or options.numbers or options.categories or options.keep)
 
 
 def _check_text_encoding(name: str) -> None:
@@ -145,7 +149,8 @@ def _check_text_encoding(name: str) -> None:
         codecs.getincrementaldecoder(name)
     except (LookupError, UnicodeError):
         raise ValueError(
-            f"The 'encoding' option of a reader must be one that Python knows, such as 'latin-1'. Got {name!r} instead."
+            f"The 'encoding' option of a reader (--encoding) must be one that Python knows, such as 'latin-1'. Got "
+            f"{name!r} instead."
         ) from None
 
 

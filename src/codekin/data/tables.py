@@ -58,7 +58,8 @@ class Header:
             label = self._found(LABEL_NAMES, "label", (*others, *text))
         if not text:
             text = (self._found(TEXT_NAMES, "text", (*others, *(() if label is None else (label,)))),)
-        chosen = TableColumns(text, label if needs_label else None, numbers, categories, self.has_header)
+        kept = tuple(dict.fromkeys(map(self._column, options.keep)))
+        chosen = TableColumns(text, label if needs_label else None, numbers, categories, self.has_header, kept)
         twice = [name for name, n in Counter(chosen.names).items() if n > 1]
         if twice:
             raise DataError(self.source, f"the column {twice[0]!r} is chosen twice; every column has one use.")
@@ -119,7 +120,7 @@ class Header:
         text = max(range(len(names)), key=lambda k: lengths[k])
         label = min(
             (k for k in range(len(names)) if k != text),
-            key=lambda k: (not _is_usual_label(names[k]), "" in columns[k], len(set(columns[k])), -lengths[k]),
+            key=lambda k: (names[k].lower() not in LABEL_NAMES, "" in columns[k], len(set(columns[k])), -lengths[k]),
         )
         return f"--label {_quoted(names[label])} --text {_quoted(names[text])}"
 
@@ -141,10 +142,6 @@ class Header:
             f"the first row ({first}) looks like data, not like names of columns. If there is no header, use "
             f"--no-header {self._example(numbered)}; if it is one, --header.",
         )
-
-
-def _is_usual_label(name: str) -> bool:
-    return not LABEL_NAMES.isdisjoint(name.lower().replace("_", " ").split())
 
 
 def _quoted(name: str) -> str:
@@ -210,7 +207,7 @@ class Cells:
 def table_rows(parts: Iterator[Cells], table: TableColumns, labels: LabelColumn) -> Iterator[TextRows]:
     """The samples of a table. The texts of several columns are joined by blanks."""
     for cells in parts:
-        columns = {name: _texts(cells, name) for name in (*table.text, *table.categories)}
+        columns = {name: _texts(cells, name) for name in (*table.text, *table.categories, *table.kept)}
         numbers = {name: _numbers(cells, name) for name in table.numbers}
         texts = columns[table.text[0]]
         if len(table.text) > 1:
@@ -276,7 +273,7 @@ def collected_texts(
     # A single column of texts is the texts.
     columns = {
         name: texts if table.text == (name,) else tuple(cell for part in parts for cell in part.columns[name])
-        for name in (*table.text, *table.categories)
+        for name in (*table.text, *table.categories, *table.kept)
     }
     numbers = {name: np.array([cell for part in parts for cell in part.numbers[name]]) for name in table.numbers}
     return TextData(texts, class_index, classes, table, columns, numbers, reading)
@@ -284,7 +281,9 @@ def collected_texts(
 
 def columns_to_json(table: TableColumns) -> dict[str, Any]:
     """The columns, as a model's description has them."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(table).items()}
+    described = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(table).items()}
+    del described["kept"]
+    return described
 
 
 def columns_from_json(description: Any) -> TableColumns:

@@ -162,13 +162,13 @@ def vocabulary_within(
 
 
 def held_back(class_index: IntArray, share: Any, rng: Any) -> tuple[IntArray, IntArray]:
-    """The rows to learn from and a random share of the rows to hold back; every class keeps a row to learn from.
+    """The rows to learn from and a random share of the rows to hold back, about as large a one of every class.
 
-    Raises ValueError if that is no share, or if there is nothing to hold back.
+    Every class keeps a row to learn from. Raises ValueError if that is no share, or if there is nothing to hold back.
 
     >>> kept, held = held_back(np.array([0, 0, 0, 1, 1, 2]), 1 / 3, np.random.RandomState(0))
     >>> kept.tolist(), held.tolist()
-    ([2, 3, 4, 5], [0, 1])
+    ([0, 2, 3, 5], [1, 4])
     """
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
         raise ValueError(
@@ -178,7 +178,11 @@ def held_back(class_index: IntArray, share: Any, rng: Any) -> tuple[IntArray, In
     order = rng.permutation(len(class_index))
     is_spare = np.ones(len(order), bool)
     is_spare[np.unique(class_index[order], return_index=True)[1]] = False
-    held = np.sort(order[is_spare][: max(round(float(share) * len(order)), 1)])
+    spare = order[is_spare]
+    spare = spare[np.argsort(class_index[spare], kind="stable")]
+    n_held = min(max(round(float(share) * len(order)), 1), len(spare))
+    # Rows at equal steps through the classes, from a random start.
+    held = np.sort(spare[((np.arange(n_held) + rng.uniform()) * len(spare) / max(n_held, 1)).astype(np.intp)])
     if not len(held):
         raise ValueError(
             f"No samples can be held back for validation: every class has one sample. Got the share {share!r}."
