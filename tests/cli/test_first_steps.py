@@ -56,7 +56,8 @@ def test_the_next_steps_are_those_that_work(pets, run, monkeypatch, tmp_path):
     monkeypatch.setattr("codekin.cli.train.find_spec", lambda name: None)
     shown = run(*train, "name,id").out
     assert shown.endswith("answers over HTTP (needs: pip install starlette uvicorn)\n")
-    assert "m page/               not of this model: pages take one column of texts\n" in shown
+    assert "  (codekin export writes pages of models with one column of texts)\n" in shown
+    assert "a page to type texts into" not in shown
 
 
 @pytest.mark.parametrize(

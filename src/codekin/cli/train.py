@@ -174,10 +174,8 @@ def train(
         people = replace(people, n_bytes=bytes_in(model))
         summary = {**_summary(classifier, model, people, epochs), **_json_of(people)}
     summary["seconds"] = time.perf_counter() - started
-    page = "a page to type texts into" if isinstance(getattr(classifier, "vectorizer_", None), FittedVectorizer) else ""
-    if is_text and not page:
-        page = "not of this model: pages take one column of texts"
-    show(json.dumps(summary) if as_json else _text(people, summary, has_details=details, page=page))
+    has_page = isinstance(classifier.vectorizer_, FittedVectorizer) if is_text else None
+    show(json.dumps(summary) if as_json else _text(people, summary, has_details=details, has_page=has_page))
 
 
 def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> dict[str, Any]:
@@ -352,7 +350,7 @@ def _json_of(people: TrainingReport) -> dict[str, Any]:
     }
 
 
-def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool, page: str) -> str:
+def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool, has_page: bool | None) -> str:
     folder = summary["model"]
     lines = [str(people), f"{'trained in':<32}{summary['seconds']:.1f} s"]
     if people.evaluation is None:
@@ -363,8 +361,10 @@ def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool,
     lines.append(
         f"  codekin predict {shlex.quote(folder)} FILE --top-k 5     the best classes of each sample of a file"
     )
-    if page:
-        lines.append(f"  codekin export {shlex.quote(folder)} page/               {page}")
+    if has_page:
+        lines.append(f"  codekin export {shlex.quote(folder)} page/               a page to type texts into")
+    elif has_page is not None:
+        lines.append("  (codekin export writes pages of models with one column of texts)")
     missing = [name for name in EXTRAS["serve"].split() if find_spec(name) is None]
     needs = f" (needs: pip install {' '.join(missing)})" if missing else ""
     lines.append(f"  codekin serve {shlex.quote(folder)}                      answers over HTTP{needs}")

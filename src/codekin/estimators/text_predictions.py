@@ -55,10 +55,10 @@ class TextPredictions(Predictions):
         return evaluated(best, self._class_index(labels), self.classes_, self._baselines, X)
 
     def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
-        """How good predictions are on texts, best on some that the model has not learned from, and the worst classes.
+        """How good predictions are on some texts, and which classes are the worst.
 
-        The comparisons, with the most frequent class and with the nearest class mean, need the training samples. A
-        model that was loaded does not have these; its comparisons are None.
+        Take texts that the model has not learned from. The comparisons, with the most frequent class and with the
+        nearest class mean, need the training samples. A model that was loaded does not have these; its are None.
 
         Parameters
         ----------
