@@ -87,6 +87,8 @@ def test_a_folder_for_each_class_is_read(tmp_path):
         ('label,text\na,"b\nc', {}, "line 2: a quote opens in this row and is not closed"),
         ("label,text\n,b\n", {}, "line 2: this row has no label; --missing-labels drop"),
         ("id,name,group\n1,ab,a\n2,cd,a\n", {}, "Choose with --label group --text name."),
+        ("id,name,group\n1,ab,a\n2,cd,\n3,ef,a\n4,gh,b\n", {}, "Choose with --label group --text name."),
+        ("id,name,Category\n1,ab,a\n2,cd,\n3,ef,b\n", {}, "Choose with --label Category --text name."),
         ("label,text\na,b\n", {"text": "body"}, "there is no column 'body'. Its columns are 'label', 'text'."),
         ("a,x\nb,y\na,z\n", {"label": "1", "text": "2"}, "looks like data, not like names of columns"),
         (

@@ -112,15 +112,15 @@ class Header:
         return ", ".join(names if len(names) <= 20 else [*names[:20], f"and {len(names) - 20} others"])
 
     def _example(self, names: Sequence[str]) -> str:
-        """Options that choose a label, a whole column of the fewest different values, and a text, the longest one."""
+        """Options that choose a label, a column whose values occur often, and a text, the longest one."""
         if len(names) < 2:
             return f"--text {_quoted(names[0])}" if names else "--label COLUMN --text COLUMN"
-        columns = [[str(row[k]) for row in self.rows if k < len(row)] for k in range(len(names))]
+        columns = [[str(row[k]) for row in self.rows if k < len(row) and row[k]] for k in range(len(names))]
         lengths = [sum(len(cell) for cell in column if not _is_number(cell)) for column in columns]
         text = max(range(len(names)), key=lambda k: lengths[k])
         label = min(
             (k for k in range(len(names)) if k != text),
-            key=lambda k: (names[k].lower() not in LABEL_NAMES, "" in columns[k], len(set(columns[k])), -lengths[k]),
+            key=lambda k: (names[k].lower() not in LABEL_NAMES, len(set(columns[k])) - len(columns[k]), -lengths[k]),
         )
         return f"--label {_quoted(names[label])} --text {_quoted(names[text])}"
 
