@@ -8,7 +8,7 @@ from typing import Any
 from codekin._system.memory import in_units
 from codekin._system.messages import counted
 from codekin.fitting.report import FitReport
-from codekin.measures import Evaluation
+from codekin.measures import Evaluation, evaluation_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +59,9 @@ class TrainingReport:
         if self.microseconds is not None:
             begin = "text" if self.features else "features"
             rows["a prediction takes"] = f"{self.microseconds:.0f} microseconds from {begin} to class, on one thread"
-        measured = (
-            f"{'accuracy':<32}not measured: no samples were held back for it"
-            if self.evaluation is None
-            else str(self.evaluation)
-        )
+        measured = f"{'accuracy':<32}not measured: no samples were held back for it"
+        if self.evaluation is not None and self.details.budget:
+            measured = evaluation_text(self.evaluation, "validation sample", ", which also chose the settings")
+        elif self.evaluation is not None:
+            measured = evaluation_text(self.evaluation, which=" that the model has not learned from")
         return "\n".join([measured, *(f"{name:<32}{value}" for name, value in rows.items())])
