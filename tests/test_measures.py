@@ -3,6 +3,7 @@ import pytest
 
 from codekin.classes import ClassTree
 from codekin.measures import (
+    Evaluation,
     level_accuracies,
     prediction_measures,
 )
@@ -41,3 +42,22 @@ def test_without_errors_there_is_no_distance_of_errors():
     assert prediction_measures(np.array([[1]]), np.array([1]), tree=TREE).mean_error_distance is None
     with pytest.raises(ValueError, match="no predictions"):
         prediction_measures(np.empty((0, 1), dtype=np.intp), np.empty(0, dtype=np.intp))
+
+
+def test_a_summary_says_if_the_nearest_class_mean_is_better_by_more_than_noise():
+    sentence = "The nearest class mean is better than this model: try rerank learned or centroid"
+    for n_samples, nearest, is_better in (
+        (60, 0.5, False),
+        (5_000, 0.5, True),
+        (5_000, 0.41, False),
+        (5_000, None, False),
+    ):
+        shown = str(Evaluation(n_samples, 0, 0.4, 0.6, 0.1, nearest, n_classes=60))
+        assert (sentence in shown) == is_better
+
+
+def test_an_evaluation_claims_nothing_about_its_samples_and_leaves_out_five_of_five_classes():
+    shown = str(Evaluation(500, 0, 0.4, 1.0, n_classes=5))
+    assert "40.0%  (on 500 samples)" in shown
+    assert "among the best 5" not in shown
+    assert "among the best 5" in str(Evaluation(500, 0, 0.4, 1.0, n_classes=6))

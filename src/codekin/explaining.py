@@ -79,6 +79,10 @@ class Explanation:
     other: Mapping[str, FloatArray] = field(repr=False)
     feature_names: Sequence[str] | Mapping[int, str] | None = field(default=None, repr=False)
 
+    def __str__(self) -> str:
+        """The terms of a single sample as lines of text."""
+        return self.text() if len(self) == 1 else repr(self)
+
     def __len__(self) -> int:
         """The number of samples."""
         return len(self.labels)

@@ -130,6 +130,9 @@ def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_]) -> flo
     return float(np.abs(gaps).sum() / len(is_right))
 
 
+BETTER_MEAN = (
+    "The nearest class mean is better than this model: try rerank learned or centroid, or more samples per class."
+)
 N_BEST = 5
 N_WORST = 10
 ENOUGH_SAMPLES = 5
@@ -162,7 +165,7 @@ class ClassErrors:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How good a model is on samples that it has not learned from, what would do without it, and its worst classes.
+    """How good a model is on some samples, what would do without it, and its worst classes.
 
     Parameters
     ----------
@@ -180,6 +183,8 @@ class Evaluation:
         The accuracy of the most similar class mean, by the cosine, on at most 5,000 of the samples; None likewise.
     worst_classes : tuple of ClassErrors
         The ten classes with the smallest share of recognised samples, among those with at least five.
+    n_classes : int or None
+        How many classes the model has.
     """
 
     n_samples: int
@@ -189,6 +194,7 @@ class Evaluation:
     most_frequent: float | None = None
     nearest_centroid: float | None = None
     worst_classes: tuple[ClassErrors, ...] = ()
+    n_classes: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain values for JSON."""
@@ -196,20 +202,32 @@ class Evaluation:
 
     def __str__(self) -> str:
         """A few lines for people."""
-        unknown = f"; {counted(self.n_unknown, 'sample')} of classes without training samples" if self.n_unknown else ""
-        samples = f"(on {counted(self.n_samples, 'sample')} that the model has not learned from{unknown})"
-        rows = {"accuracy": f"{self.accuracy:.1%}  {samples}", "among the best 5": f"{self.top_5:.1%}"}
-        if self.most_frequent is not None:
-            rows["always the most frequent class"] = f"{self.most_frequent:.1%}"
-        if self.nearest_centroid is not None:
-            rows["the nearest class mean"] = f"{self.nearest_centroid:.1%}"
-        lines = [f"{name:<32}{value}" for name, value in rows.items()]
-        if self.worst_classes:
-            lines.append(f"classes that are recognised least (of those with {ENOUGH_SAMPLES} samples or more):")
-        for each in self.worst_classes:
-            others = ", ".join(f"{label} ({n})" for label, n in each.taken_for)
-            lines.append(f"  {f'{each.n_right:,} of {each.n_samples:,}':>14}  {each.label}: taken for {others}")
-        return "\n".join(lines)
+        return evaluation_text(self)
+
+
+def evaluation_text(each: Evaluation, what: str = "sample", which: str = "") -> str:
+    """A few lines for people, which call the samples ``what`` and then say which they are."""
+    unknown = f"; {counted(each.n_unknown, 'sample')} of classes without training samples" if each.n_unknown else ""
+    samples = f"(on {counted(each.n_samples, what)}{which}{unknown})"
+    rows = {"accuracy": f"{each.accuracy:.1%}  {samples}"}
+    if each.n_classes is None or each.n_classes > N_BEST:
+        rows["among the best 5"] = f"{each.top_5:.1%}"
+    if each.most_frequent is not None:
+        rows["always the most frequent class"] = f"{each.most_frequent:.1%}"
+    if each.nearest_centroid is not None:
+        rows["the nearest class mean"] = f"{each.nearest_centroid:.1%}"
+    lines = [f"{name:<32}{value}" for name, value in rows.items()]
+    if each.nearest_centroid is not None:
+        # Twice the standard error of the difference is no noise.
+        shares = np.array([each.accuracy, each.nearest_centroid])
+        error = np.sqrt((shares * (1 - shares)).sum() / min(each.n_samples, MOST_COMPARED))
+        lines += [BETTER_MEAN] if each.nearest_centroid - each.accuracy > 2 * error else []
+    if each.worst_classes:
+        lines.append(f"classes that are recognised least (of those with {ENOUGH_SAMPLES} samples or more):")
+    for worst in each.worst_classes:
+        others = ", ".join(f"{label} ({n})" for label, n in worst.taken_for)
+        lines.append(f"  {f'{worst.n_right:,} of {worst.n_samples:,}':>14}  {worst.label}: taken for {others}")
+    return "\n".join(lines)
 
 
 def evaluated(
@@ -233,6 +251,7 @@ def evaluated(
         most_frequent=most_frequent,
         nearest_centroid=nearest,
         worst_classes=worst_classes(best_classes[:, 0], class_index, labels),
+        n_classes=len(labels),
     )
 
 

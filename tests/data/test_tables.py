@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codekin.data import DataError, ReadOptions, read_data
+from codekin.progress import subscribe
 
 
 def read(content, format="auto", **options):
@@ -84,11 +85,18 @@ def test_a_folder_for_each_class_is_read(tmp_path):
         ("label,text\na,b,c\n", {}, "line 2: 3 columns where the header has 2; commas within a text must be quoted."),
         ('label,text\n"a","b"\n"c","d"e\n', {}, "line 3: 'e' at column 8: after a closing quote"),
         ('label,text\na,"b\nc', {}, "line 2: a quote opens in this row and is not closed"),
-        ("label,text\n,b\n", {}, "line 2: this row has no label."),
+        ("label,text\n,b\n", {}, "line 2: this row has no label; --missing-labels drop"),
         ("id,name,group\n1,ab,a\n2,cd,a\n", {}, "Choose with --label group --text name."),
+        ("id,name,group\n1,ab,a\n2,cd,\n3,ef,a\n4,gh,b\n", {}, "Choose with --label group --text name."),
+        ("id,name,Category\n1,ab,a\n2,cd,\n3,ef,b\n", {}, "Choose with --label Category --text name."),
         ("label,text\na,b\n", {"text": "body"}, "there is no column 'body'. Its columns are 'label', 'text'."),
         ("a,x\nb,y\na,z\n", {"label": "1", "text": "2"}, "looks like data, not like names of columns"),
-        ("label,text,text\na,b,c\n", {"text": "text"}, "Its columns are 'label', 'text.1', 'text.2'."),
+        (
+            "label,text,text\na,b,c\n",
+            {"text": "text"},
+            "no column 'text': 2 columns are called so and got numbers. Its columns are 'label', 'text.1', 'text.2'.",
+        ),
+        ("label,text,text\na,b,c\n", {}, "'text.1' and 'text.2' could be the text."),
         ("label,text,n\na,b,many\n", {"numbers": "n", "text": "text"}, "line 2: column 'n' has 'many' where a number"),
         ('{"label": "a", "text": "b"}\n{"label": 2 "text": "y"}\n', {}, "line 2: expecting ',' delimiter at column 13"),
         ('{"label": ["a", "b"], "text": "b"}\n', {}, "line 1: 2 labels (a, b) where one is expected"),
@@ -98,3 +106,24 @@ def test_mistakes_are_named(content, options, sentence):
     with pytest.raises(DataError) as error:
         read(content, **options)
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "label,text\na,x\n,y\nb,z\n",
+        "a\tx\n\ty\nb\tz\n",
+        "__label__a x\n__label__ y\n__label__b z\n",
+        "__label__a x\ny\n__label__b z\n",
+        '{"label": "a", "text": "x"}\n{"label": null, "text": "y"}\n{"label": "b", "text": "z"}\n',
+        "a 1:1\n2:1\nb 1:3\n",
+        "a | x\n| y\nb | z\n",
+    ],
+)
+def test_rows_without_a_label_are_left_out_on_request_in_every_format(content):
+    with pytest.raises(DataError, match="label"):
+        read(content)
+    heard = []
+    with subscribe(heard.append):
+        assert read(content, missing_labels="drop").labels.tolist() == ["a", "b"]
+    assert any("left out 1 of 3 rows without a label" in progress.detail for progress in heard)

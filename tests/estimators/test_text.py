@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 from codekin import ExtremeClassifier, Predictor, TextClassifier, load_model, save_model
 from codekin.data import TextVectorizer, load_dataset
+from codekin.data.training_samples import held_back
 from codekin.storage import stored_bytes
 
 ANIMALS = ["a cat purrs", "the dog barks", "my cat sleeps", "dogs bark", "cats purr", "a dog runs"] * 4
@@ -288,3 +289,36 @@ def test_features_are_chosen_by_name():
     assert {block.kind for block in both.vectorizer_.blocks} == {"words", "characters"}
     with pytest.raises(ValueError, match="'features' parameter of TextClassifier must be .* Got 'guess' instead"):
         TextClassifier("guess").fit(ANIMALS, KINDS)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_label_is_called_missing(missing):
+    for labels in (["a", missing, "b"], pd.Series(["a", missing, "b"]), pd.Series([1, missing, 2], dtype=object)):
+        with pytest.raises(ValueError, match=r"The label of sample 1 is missing. Got .*; leave such samples out\."):
+            TextClassifier().fit(["x", "y", "z"], labels)
+
+
+@pytest.mark.filterwarnings("error")
+def test_different_labels_of_texts_to_evaluate_are_nothing_to_warn_of():
+    classifier = TextClassifier(random_state=0).fit(["a cat", "a dog", "my cat", "my dog"] * 5, ["cat", "dog"] * 10)
+    labels = ["cat", "dog", *(f"pet {k}" for k in range(28))]
+    assert classifier.evaluate(["a cat", "a dog"] * 15, labels).n_unknown == 28
+
+
+def test_validation_samples_that_chose_the_settings_are_said_to_have():
+    classifier = TextClassifier(max_model_bytes=20_000, random_state=0).fit(ANIMALS, KINDS, validation=0.25)
+    assert "(on 6 validation samples, which also chose the settings)" in str(classifier.report())
+    classifier = TextClassifier(random_state=0).fit(ANIMALS, KINDS, validation=0.25)
+    assert "(on 6 samples that the model has not learned from)" in str(classifier.report())
+
+
+@pytest.mark.parametrize("sizes", [[10] * 40, [1, 1, 500, 30, 30, 2], [3, 3, 3]])
+def test_the_share_that_is_held_back_is_about_that_of_every_class(sizes):
+    class_index = np.random.RandomState(1).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    spare = np.array(sizes) - 1
+    for seed in range(20):
+        kept, held = held_back(class_index, 0.1, np.random.RandomState(seed))
+        assert sorted([*kept, *held]) == list(range(len(class_index)))
+        assert len(held) == max(round(0.1 * len(class_index)), 1)
+        expected = len(held) * spare / spare.sum()
+        assert (np.abs(np.bincount(class_index[held], minlength=len(sizes)) - expected) < 1).all()

@@ -141,3 +141,9 @@ def test_wrong_labels_are_refused_with_a_sentence():
         classifier.explain(NEW, [0, 1])
     with pytest.raises(ValueError, match="The label 99 is not among the 12 classes"):
         classifier.explain(NEW, 99)
+
+
+def test_printing_the_explanation_of_one_sample_shows_its_terms():
+    explained = ECOCClassifier(random_state=0).fit(X, Y).explain
+    assert str(explained(NEW[:1])) == explained(NEW[:1]).text()
+    assert str(explained(NEW)).startswith("Explanation(labels=array(")

@@ -227,3 +227,14 @@ def test_a_failed_write_leaves_the_checkpoint_before(samples, tmp_path, monkeypa
     undisturbed = AROW(n_epochs=4).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1)
     resumed = AROW(n_epochs=4).fit(Samples(*samples), Code.of(CODING_MATRIX), rng=1, checkpoints=checkpoints)
     np.testing.assert_array_equal(resumed.weights, undisturbed.weights)
+
+
+def test_an_interruption_before_the_first_checkpoint_leaves_no_folder(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "model.checkpoint")
+    with checkpoints.held():
+        (checkpoints.folder / "trial" / "fit-0").mkdir(parents=True)
+    assert not checkpoints.folder.exists()
+    with checkpoints.held():
+        checkpoints.part("trial").save({}, {}, {})
+        (checkpoints.folder / "fit-0").mkdir()
+    assert [path.name for path in checkpoints.folder.iterdir()] == ["trial"]

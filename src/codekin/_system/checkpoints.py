@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,12 @@ class Checkpoints:
         with locked_folder(self.folder, refusal):
             for partial in self.folder.rglob(".*.partial"):
                 partial.unlink(missing_ok=True)
-            yield
+            try:
+                yield
+            finally:
+                for path in sorted(self.folder.rglob("*/"), reverse=True):
+                    with suppress(OSError):  # it holds a checkpoint
+                        path.rmdir()
 
     def part(self, name: str) -> Checkpoints:
         """The checkpoints of one of several trainings that belong together, in a folder of this one."""

@@ -138,17 +138,17 @@ def _predicted(classifier: Any, X: Any, class_index: Any) -> _Predicted:
 def _text(measures: PredictionMeasures, result: dict[str, Any]) -> str:
     unknown = f", {result['n_unknown_labels']:,} of them with unknown labels" if result["n_unknown_labels"] else ""
     at = ", ".join(map(str, AT))
-    rows = {"samples": f"{measures.n_samples:,}{unknown}", "accuracy": f"{measures.accuracy:.4f}"}
-    rows[f"precision at {at}"] = _numbers(measures.precision_at.values())
-    rows[f"recall at {at}"] = _numbers(measures.recall_at.values())
+    rows = {"samples": f"{measures.n_samples:,}{unknown}", "accuracy": f"{measures.accuracy:.1%}"}
+    rows[f"precision at {at}"] = _shares(measures.precision_at.values())
+    rows[f"recall at {at}"] = _shares(measures.recall_at.values())
     if measures.level_accuracies:
-        rows["accuracy by level"] = _numbers(measures.level_accuracies)
+        rows["accuracy by level"] = _shares(measures.level_accuracies)
     if measures.mean_error_distance is not None:
         rows["mean tree distance of errors"] = f"{measures.mean_error_distance:.3f}"
     if result["nll"] is not None:
-        rows["NLL, calibration error"] = _numbers((result["nll"], result["ece"]))
+        rows["NLL, calibration error"] = f"{result['nll']:.4f}, {result['ece']:.4f}"
     if result["certified_share"] is not None:
-        rows["certified predictions"] = f"{result['certified_share']:.4f}"
+        rows["certified predictions"] = f"{result['certified_share']:.1%}"
     rows["microseconds per prediction"] = (
         f"{result['microseconds_per_prediction']:.2f} (features to label on one thread, without reading)"
     )
@@ -157,5 +157,5 @@ def _text(measures: PredictionMeasures, result: dict[str, Any]) -> str:
     return "\n".join(f"{name:{width}}  {value}" for name, value in rows.items())
 
 
-def _numbers(values: Iterable[float]) -> str:
-    return ", ".join(f"{value:.4f}" for value in values)
+def _shares(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:.1%}" for value in values)

@@ -176,7 +176,8 @@ def leaving(interruption: KeyboardInterrupt, sentence: str) -> typer.Exit:
 app = App(
     name="codekin",
     cls=LazyGroup,
-    help="Multiclass classification by error-correcting output codes in which similar classes get similar codewords.",
+    help="Learn to sort texts and other samples into classes, few or very many, and predict the classes of new ones. "
+    "The method is error-correcting output codes, in which similar classes get similar codewords.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from codekin.cli.display import Display
 from codekin.data import ReadOptions
 from codekin.data.datasets import Data, TextData
 from codekin.data.options import LabelKind, label_kind
+from codekin.data.parsed_rows import shortened
 from codekin.data.reading import ReadProgress
 from codekin.model import Model
 from codekin.progress import report, reporter
@@ -71,6 +73,10 @@ class LoadedModel:
                 "The model does not know the number of features, so no file can be read for it. Load it in Python with "
                 "load_model and pass samples like those it was fitted to."
             )
+        is_text = isinstance(data, str) and self.model_input.vectorizer is not None and data != "-"
+        if is_text and (" " in str(data) or not Path(data).suffix) and not os.access(data, os.F_OK):
+            hint = "To pass a text, pipe it into this command: echo TEXT | codekin ..."
+            raise FileNotFoundError(f"{shortened(str(data))}: there is no such file. {hint}")
         if index_base is not None and self.model_input.vectorizer is not None:
             raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
         kind, base = label_kind(self.labels) if labels is None else labels, "auto" if index_base is None else index_base

@@ -169,6 +169,7 @@ def _further_columns(option: str, help: str) -> Any:
 
 NumberColumns = _further_columns("--numbers", "Further columns to use: numbers, separated by commas.")
 CategoryColumns = _further_columns("--categories", "Further columns to use: categories, separated by commas.")
+KeptColumns = _further_columns("--keep", "Columns of the table to write before the label, as CSV with a header.")
 HasHeader = Annotated[
     bool | None,
     typer.Option(
@@ -196,6 +197,10 @@ Encoding = Annotated[
         help="The encoding of a text file, such as latin-1.",
     ),
 ]
+_LEAVING_OUT = "What to do with samples without a label: error, or drop, which leaves them out."
+MissingLabels = Annotated[
+    str | None, named(("error", "drop"), _LEAVING_OUT, show_default="error", rich_help_panel=READING)
+]
 _READING_OPTIONS = {"format": (Format, "auto"), "index_base": (IndexBase, None), "multilabel": (Multilabel, "error")}
 TABLE_OPTIONS: dict[str, tuple[Any, Any]] = {
     "label": (LabelColumn, None),
@@ -205,6 +210,7 @@ TABLE_OPTIONS: dict[str, tuple[Any, Any]] = {
     "header": (HasHeader, None),
     "delimiter": (Delimiter, None),
     "encoding": (Encoding, None),
+    "missing_labels": (MissingLabels, None),
 }
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from codekin._system.messages import counted
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import for_stdout
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, NThreads, Quiet, ToFile, Trust, check_sources, reads_samples
+from codekin.cli.options import App, KeptColumns, NThreads, Quiet, ToFile, Trust, check_sources, reads_samples
 from codekin.data.blocks import output_stream
 from codekin.data.model_input import known_word_counter
+from codekin.data.row_features import FittedRows
 from codekin.deploy.predictor import best_labels, json_objects
 from codekin.progress import report
 
@@ -23,7 +28,7 @@ app = App()
 
 
 @app.command()
-@reads_samples("multilabel")
+@reads_samples("multilabel", "missing_labels")
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",
@@ -53,6 +58,7 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object per line.")] = False,
     trust: Trust = False,
     quiet: Quiet = False,
+    keep: KeptColumns = None,
     reading: Any = None,
 ) -> None:
     """Predict the classes of samples.
@@ -60,7 +66,8 @@ def predict(
     Prints one line per sample, in order: its label, or the requested labels and probabilities, or with --coverage the
     labels of a prediction set, separated by tabs. A model that was trained on texts needs texts: the second column of a
     file with tabs, or whole lines. A text without a known word gets the most frequent classes; --json says how many
-    words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON.
+    words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON. With --keep, the
+    output is CSV with a header, and its rows begin with columns of the table; JSON has them as "kept".
     """
     check_sources({"DATA": data, "MODEL": model}, output)
     loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
@@ -68,17 +75,22 @@ def predict(
     has_parts = loaded.parts.subclasses is not None
     if coverage is not None:
         calibration = None if has_parts else loaded.parts.set_calibration
-        _check_coverage(model, calibration, coverage, top_k, probabilities)
+        given = {"--top-k": top_k is not None, "--probabilities": probabilities, "--keep": keep is not None}
+        _check_coverage(model, calibration, coverage, given)
     vectorizer = loaded.model_input.vectorizer
     if min_known and vectorizer is None:
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
     # The estimator checks features of files, and knows which classes parts belong to; those of texts need no check.
     has_estimator = vectorizer is None or has_parts or coverage is not None
     answering: Any = loaded.classifier if has_estimator else loaded.saved.coded
-    known_words = known_word_counter(vectorizer) if as_json or min_known else None
-    if not as_json:
+    # Texts without a known word have no features, unless there are numbers or categories beside them.
+    counts_words = as_json or min_known or isinstance(vectorizer, FittedRows)
+    known_words = known_word_counter(vectorizer) if counts_words else None
+    if not as_json and keep is None:
         _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or coverage is not None)
-    stage, n_done = f"predicting {data}", 0
+    stage, n_done, n_unknown = f"predicting {data}", 0, 0
+    fields_of_label = ("label", "probability")[: 1 + probabilities]
+    names = [f"{name}_{place + 1}" if k > 1 else name for place in range(k) for name in fields_of_label]
     # Do not fill the log while waiting for lines of a pipe.
     is_shown = data != "-" or display.is_live
     with limited_threads(n_threads), display.watching() if is_shown else nullcontext():
@@ -88,8 +100,11 @@ def predict(
             report(stage, done, total, count=n_done, unit="samples")
 
         with output_stream(output) as stream:
-            for X, _ in loaded.samples(data, chunk_rows, progress, labels="none", **reading):
+            part: Any
+            for X, part in loaded.samples(data, chunk_rows, progress, labels="none", keep=keep or (), **reading):
                 known = None if known_words is None else known_words(X)
+                if vectorizer is not None:
+                    n_unknown += int((np.diff(X.indptr) == 0).sum()) if known is None else known.count(0)
                 if coverage is not None:
                     labels, of_labels = [own.tolist() for own in answering.predict_sets(X, coverage)], None
                 else:
@@ -99,21 +114,29 @@ def predict(
                     labels[i] = []
                     if of_labels is not None:
                         of_labels[i] = []
+                kept = {name: part.columns[name] for name in part.table.kept} if keep else {}
                 if as_json:
                     answers = json_objects(
                         labels, of_labels, known, has_list=top_k is not None, are_sets=coverage is not None
                     )
+                    if kept:
+                        rows = zip(*kept.values(), answers, strict=True)
+                        answers = ({"kept": dict(zip(kept, row, strict=False)), **row[-1]} for row in rows)
                     text = "".join(json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+                elif kept:
+                    text = _csv_rows(kept, _fields(labels, of_labels), names, has_header=not n_done)
                 else:
-                    text = "".join(_lines(labels, of_labels))
+                    text = "".join("\t".join(fields) + "\n" for fields in _fields(labels, of_labels))
                 stream.write((for_stdout(text) if output == "-" else text).encode())
                 stream.flush()
                 n_done += len(labels)
+        if n_unknown:
+            display.note(f"{n_unknown:,} of {counted(n_done, 'text')} had no word that the model knows")
 
 
-def _check_coverage(model: Path, calibration: Any, coverage: float, top_k: int | None, probabilities: bool) -> None:
+def _check_coverage(model: Path, calibration: Any, coverage: float, given: dict[str, bool]) -> None:
     """Stop before any sample is read if sets cannot be predicted."""
-    other = "--top-k" if top_k is not None else "--probabilities" if probabilities else None
+    other = next((option for option, is_given in given.items() if is_given), None)
     if other is not None:
         raise ValueError(f"--coverage prints sets of labels. Got {other} as well.")
     if calibration is None:
@@ -131,7 +154,19 @@ def _check_labels(labels: Any, *, has_columns: bool) -> None:
             )
 
 
-def _lines(labels: list[list[Any]], probabilities: list[list[float]] | None) -> Iterator[str]:
+def _fields(labels: list[list[Any]], probabilities: list[list[float]] | None) -> Iterator[list[str]]:
+    """The labels of each sample, followed by their probabilities if there are any."""
     for i, row in enumerate(labels):
-        fields = row if probabilities is None else [f"{a}\t{p:.6g}" for a, p in zip(row, probabilities[i], strict=True)]
-        yield "\t".join(map(str, fields)) + "\n"
+        fields = [row] if probabilities is None else [row, [f"{p:.6g}" for p in probabilities[i]]]
+        yield [str(field) for pair in zip(*fields, strict=True) for field in pair]
+
+
+def _csv_rows(kept: dict[str, Any], fields: Iterable[list[str]], names: list[str], *, has_header: bool) -> str:
+    """Rows of what is kept and of the fields with these names."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    if has_header:
+        writer.writerow([*kept, *(f"predicted_{name}" if name in kept else name for name in names)])
+    for *row, own in zip(*kept.values(), fields, strict=True):
+        writer.writerow([*row, *own, *[""] * (len(names) - len(own))])
+    return stream.getvalue()

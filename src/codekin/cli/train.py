@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import typer
 
 from codekin._system.files import bytes_in, followed, is_fixed
-from codekin._system.messages import counted
+from codekin._system.messages import EXTRAS, counted
 from codekin._system.parallel import limited_threads
 from codekin._system.rows import StoredRows
 from codekin.assignments.policy import ASSIGNMENT_CHOICES
@@ -361,5 +362,7 @@ def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool,
     )
     if has_page:
         lines.append(f"  codekin export {shlex.quote(folder)} page/               a page to type texts into")
-    lines.append(f"  codekin serve {shlex.quote(folder)}                      answers over HTTP")
+    missing = [name for name in EXTRAS["serve"].split() if find_spec(name) is None]
+    needs = f" (needs: pip install {' '.join(missing)})" if missing else ""
+    lines.append(f"  codekin serve {shlex.quote(folder)}                      answers over HTTP{needs}")
     return "\n".join(lines)

@@ -199,9 +199,11 @@ def _weight(text: str) -> float | None:
 
 def file_or_share(text: str) -> str | float:
     """The name of a file, or a share of the samples such as 10%."""
+    share = _weight(text.removesuffix("%"))
     if not str(text).endswith("%"):
+        if share is not None and 0 < share < 1 and not Path(text).exists():
+            raise typer.BadParameter(f"must be a file, or a share such as 10%. Got {text!r}; say {100 * share:g}%.")
         return text
-    share = _weight(text[:-1])
     if share is None or not 0 < share < 100:
         raise typer.BadParameter(f"must be a file, or a share above 0% and below 100%. Got {text!r} instead.")
     return share / 100

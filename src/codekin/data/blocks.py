@@ -266,8 +266,7 @@ def line_blocks(blocks: Iterable[bytes], name: str) -> Iterator[LineBlock]:
         if nul >= 0:
             line = first_line + block.count(b"\n", 0, nul)
             column = nul + n_pending + 1 if line == first_line else nul - block.rfind(b"\n", 0, nul)
-            reason = f"a NUL byte at column {column}; is this a text file? If it is UTF-16, use --encoding utf-16."
-            raise DataError(name, reason, line=line, column=column)
+            raise DataError(name, f"a NUL byte at column {column}; {_nul_remedy(block)}", line=line, column=column)
         cut = block.rfind(b"\n") + 1
         if cut:
             text = b"".join([*pieces, block[:cut]])
@@ -284,6 +283,15 @@ def line_blocks(blocks: Iterable[bytes], name: str) -> Iterator[LineBlock]:
             raise DataError(name, f"this line is longer than {limit} MiB, the longest allowed.", line=first_line)
     if last := b"".join(pieces).removeprefix(mark):
         yield LineBlock(last + b"\n", first_line, 1, name)
+
+
+def _nul_remedy(block: bytes) -> str:
+    """What to do about NUL bytes: in UTF-16 every other byte is one, the first or the second of most letters."""
+    head = block[: 1 << 12]
+    for start, codec in ((0, "utf-16-be"), (1, "utf-16-le")):
+        if head[start::2].count(0) > max(1 + len(head) // 50, 4 * head[1 - start :: 2].count(0)):
+            return f"this looks like UTF-16 without a byte order mark: use --encoding {codec}."
+    return "text files have none; remove it." if block.count(0) == 1 else "is this a text file?"
 
 
 def text_lines(source: Source) -> Iterator[tuple[int, str]]:

@@ -286,6 +286,7 @@ def _convert(path: Path, folder: Path, reading: _Reading, progress: ReadProgress
             lengths.append(part.n_in_row.astype(np.int32))
             weights.append(part.weights)
             numbers.add(part.labels)
+        content.report_left_out()
         if n_values + sum(map(len, lengths)) == 0:
             raise DataError(name, "there are no samples in it.")
         index_base, width = content.features.settled(name)

@@ -168,6 +168,8 @@ class TableColumns:
         Further columns: numbers, and names of categories.
     has_header : bool
         Whether the table has names for its columns. If not, they are called by their numbers, from "1" on.
+    kept : tuple of str
+        Columns that are read as they are, to be written beside predictions; they may have another use as well.
 
     Examples
     --------
@@ -180,12 +182,13 @@ class TableColumns:
     numbers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     has_header: bool = True
+    kept: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
-        label = () if self.label is None else (self.label,)
-        return (*label, *self.text, *self.numbers, *self.categories)
+        used = (*(() if self.label is None else (self.label,)), *self.text, *self.numbers, *self.categories)
+        return (*used, *(name for name in self.kept if name not in used))
 
     @property
     def is_one_text(self) -> bool:
@@ -209,7 +212,7 @@ class TextData(_Labelled):
         The columns that were read, if the samples are rows of a table. ``texts`` are then those of all text columns,
         joined by blanks.
     columns : mapping of str to tuple of str
-        The texts and categories of each column of the table, by name.
+        The texts and categories of each column of the table, by name, and what is kept.
     numbers : mapping of str to ndarray of shape (n_samples,)
         The numbers of each column of numbers, float64; NaN where there is none.
     reading : str

@@ -16,6 +16,7 @@ IndexBase = Literal["auto", 0, 1]
 MultilabelPolicy = Literal["error", "first", "drop"]
 FeatureOrder = Literal["increasing", "any"]
 UnknownPolicy = Literal["error", "drop"]
+MissingPolicy = Literal["error", "drop"]
 
 MAX_HASH_BITS = 30
 
@@ -68,6 +69,10 @@ class ReadOptions:
         The encoding of a text file. By default UTF-8, or UTF-16 if a byte order mark says so.
     trained_on : TableColumns, optional
         The columns of the table that a model was trained on: used where ``label`` and ``text`` say nothing.
+    missing_labels : {"error", "drop"}, default="error"
+        What to do with a row without a label: raise, or leave the row out.
+    keep : str, int, or sequence of them, optional
+        Columns to read as they are, to be written beside predictions.
     """
 
     labels: LabelKind = "auto"
@@ -84,12 +89,14 @@ class ReadOptions:
     delimiter: str | None = None
     encoding: str | None = None
     trained_on: TableColumns | None = None
+    missing_labels: MissingPolicy = "error"
+    keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the choices."""
         if self.label is not None:
             object.__setattr__(self, "label", str(self.label))
-        for name in ("text", "numbers", "categories"):
+        for name in ("text", "numbers", "categories", "keep"):
             given: Any = getattr(self, name)
             columns = (given,) if isinstance(given, str | int) else given
             object.__setattr__(self, name, tuple(str(column) for column in columns))
@@ -103,7 +110,7 @@ class ReadOptions:
             codecs.getincrementaldecoder(self.encoding or "utf-8")
         except (LookupError, UnicodeError):
             raise ValueError(
-                "The 'encoding' option of a reader must be one that Python knows, such as 'latin-1'. "
+                "The 'encoding' option of a reader (--encoding) must be one that Python knows, such as 'latin-1'. "
                 f"Got {self.encoding!r} instead."
             ) from None
         for name, kind in (
@@ -112,6 +119,7 @@ class ReadOptions:
             ("multilabel", MultilabelPolicy),
             ("feature_order", FeatureOrder),
             ("unknown_features", UnknownPolicy),
+            ("missing_labels", MissingPolicy),
         ):
             value, choices = getattr(self, name), get_args(kind)
             if value not in choices:
@@ -127,7 +135,7 @@ class ReadOptions:
 
 def names_columns(options: ReadOptions) -> bool:
     """Whether columns of a table are chosen."""
-    return options.label is not None or bool(options.text or options.numbers or options.categories)
+    return options.label is not None or bool(options.text or options.numbers or options.categories or options.keep)
 
 
 def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:

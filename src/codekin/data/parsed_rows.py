@@ -17,6 +17,7 @@ from codekin.code import IntArray
 from codekin.data.blocks import LineBlock, not_utf8
 from codekin.data.datasets import Data, DataError, LabelArray, SparseData, TableColumns, TextData
 from codekin.data.options import LabelKind, MultilabelPolicy
+from codekin.progress import report
 
 if TYPE_CHECKING:
     from codekin.data.text_formats import FeatureNumbers
@@ -118,8 +119,11 @@ class LabelColumn:
     kind: LabelKind
     policy: MultilabelPolicy
     has_text: bool
+    may_miss: bool
     n_promised: int | None = None
     is_settled: bool = False
+    n_rows: int = 0
+    n_left_out: int = 0
 
     def of_spans(
         self, block: LineBlock, spans: IntArray, integers: NDArray[np.int64], n_odd: int
@@ -128,6 +132,7 @@ class LabelColumn:
         if self.kind == "none":
             return None, None
         if n_odd == 0 and not self.has_text:
+            self.n_rows += len(spans)
             if len(integers) and self.n_promised is not None:
                 for row in (int(integers.argmin()), int(integers.argmax())):
                     self._check_promise(int(integers[row]), partial(block.error, int(spans[row, 0])))
@@ -160,15 +165,17 @@ class LabelColumn:
         self.has_text = self.has_text or any(isinstance(label, str) for label in known.values())
         labels = [known[cell] for cell in cells]
         is_dropped = np.array([label is None for label in labels]) if None in known.values() else None
+        self.n_rows += len(cells)
+        self.n_left_out += labels.count(None)
         return [str(label) for label in labels] if self.has_text else np.array(
             [label or 0 for label in labels], np.int64
         ), is_dropped
 
     def _label(self, cell: Cell, error: Callable[[str], DataError]) -> int | str | None:
         """The label of a row, None if the row is dropped."""
-        if not cell:
-            if self.policy == "error":
-                raise error("this row has no label.")
+        if not any(cell):
+            if self.policy == "error" and not self.may_miss:
+                raise error("this row has no label; --missing-labels drop leaves such rows out.")
             return None
         if isinstance(cell, str):
             parts = [part for part in re.split(r"[,\s]+", cell) if part]
@@ -224,8 +231,9 @@ def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[Text
                 tab = content.find(b"\t")
                 if tab < 0 and labels.kind != "none":
                     raise block.error(start, "there is no tab between the label and the text.")
-                if tab == 0 and labels.kind != "none":
-                    raise block.error(start, "there is no label before the tab.")
+                if tab == 0 and not labels.may_miss:
+                    reason = "there is no label before the tab; --missing-labels drop leaves such lines out."
+                    raise block.error(start, reason)
                 try:
                     texts.append(content[tab + 1 :].decode())
                 except UnicodeDecodeError as error:
@@ -248,6 +256,14 @@ class FileContent:
     features: FeatureNumbers
     table: TableColumns | None = None
     reading: str = ""
+
+    def report_left_out(self) -> None:
+        """Say how many rows were left out for their labels, if any."""
+        labels = self.labels
+        if labels.n_left_out:
+            what = "without a label" if labels.policy != "drop" else "without a label or with several"
+            report("", detail=f"{self.name}: left out {labels.n_left_out:,} of {labels.n_rows:,} rows {what}")
+            report("")
 
     def collected(self, some: Sequence[Rows | TextRows]) -> Data:
         """Some parts as one value; what they show about labels and features is fixed from now on."""
@@ -276,7 +292,7 @@ class FileContent:
         # A single column of texts is the texts.
         columns = {
             name: texts if table.text == (name,) else tuple(cell for part in parts for cell in part.columns[name])
-            for name in (*table.text, *table.categories)
+            for name in (*table.text, *table.categories, *table.kept)
         }
         numbers = {name: np.array([cell for part in parts for cell in part.numbers[name]]) for name in table.numbers}
         return TextData(texts, class_index, classes, table, columns, numbers, self.reading)

@@ -76,11 +76,12 @@ TEXTS = "texts"
 """The format for models of texts: that of the file's name, otherwise "tsv"."""
 _TABLES = ("csv", "tsv", "jsonl", "parquet")
 _OPTION_FORMATS = {
-    **dict.fromkeys(("label", "text", "numbers", "categories"), _TABLES),
+    **dict.fromkeys(("label", "text", "numbers", "categories", "keep"), _TABLES),
     **dict.fromkeys(("header", "delimiter"), ("csv", "tsv")),
     "encoding": tuple(format for format in FORMATS if format not in ("npz", "parquet")),
 }
 """The formats that options are for."""
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 _MAGIC = {ZIP_MAGIC: "npz", b"PAR1": "parquet"}
 ReadProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file."""
@@ -135,8 +136,10 @@ def read_data(
     """
     _check_format(format)
     with opened(source, folders=True) as (stream, name):
-        content, parts = file_parts(source, stream, name, format, n_features, options)
-        return content.collected(list(watched(parts, stream, progress)))
+        content, every = file_parts(source, stream, name, format, n_features, options)
+        parts = list(watched(every, stream, progress))
+        content.report_left_out()
+        return content.collected(parts)
 
 
 def iter_data(
@@ -190,6 +193,7 @@ def iter_data(
             yield content.collected(parts)
             if progress is not None and n_bytes is not None:
                 progress(int(stream.tell() * share), n_bytes)
+        content.report_left_out()
         if not share:
             raise DataError(name, "there are no samples in it.")
 
@@ -203,6 +207,8 @@ def format_of(source: Source, format: str = "auto") -> str:
     """The format of a file from its name; "auto" if it depends on the content."""
     if format != "auto" or not isinstance(source, str | Path):
         return format
+    if plain_suffix(source) in _SPREADSHEETS:
+        raise DataError(str(source), "Excel files are not read; save the sheet as CSV.")
     return "folder" if Path(source).is_dir() else FORMAT_OF_SUFFIX.get(plain_suffix(source), "auto")
 
 
@@ -219,7 +225,8 @@ def file_parts(  # noqa: PLR0917
     if n_features is not None and not 1 <= n_features <= MAX_FEATURES:
         raise ValueError(f"'n_features' must be from 1 to {MAX_FEATURES}. Got {n_features} instead.")
     base = None if options.index_base == "auto" else options.index_base
-    labels = LabelColumn(options.labels, options.multilabel, options.labels == "str")
+    may_miss = options.labels == "none" or options.missing_labels == "drop"
+    labels = LabelColumn(options.labels, options.multilabel, options.labels == "str", may_miss)
     content = FileContent(name, labels, FeatureNumbers(options, n_features, base))
     format, blocks = _found_format(source, stream, name, format, options)
     _check_options(options, format)

@@ -90,8 +90,11 @@ def csv_table(blocks: Iterator[LineBlock], source: str, options: ReadOptions) ->
     dialect, rows = dialect_of(head, is_whole, [options.delimiter] if options.delimiter else list(DELIMITERS))
     if not rows:
         raise DataError(source, "there are no samples in it.")
+    if options.delimiter and options.labels != "none" and len(rows[0]) == 1:
+        got = f"there is one column, {rows[0][0][:40]!r}, where a label and a text are needed"
+        raise DataError(source, f"with --delimiter {options.delimiter!r} {got}.")
     then, has_header = options.trained_on, True
-    if options.header is not None or (then is not None and not names_columns(options)):
+    if options.header is not None or (then is not None and not names_columns(replace(options, keep=()))):
         has_header = bool(options.header if options.header is not None else then and then.has_header)
     names = unique_names(rows[0], source) if has_header else tuple(str(k + 1) for k in range(len(rows[0])))
     header = Header(source, names, rows[1:] if has_header else rows, has_header, options.header is None)
@@ -319,8 +322,9 @@ def _not_parquet(source: str, error: Exception) -> DataError:
 
 
 def fasttext_table(blocks: Iterator[LineBlock], _: str, options: ReadOptions) -> Table:
-    """Lines of ``__label__x text``. If labels are not read, they may be missing."""
+    """Lines of ``__label__x text``. Labels may be missing if they are not read or such lines are left out."""
     needs_label = options.labels != "none"
+    may_miss = not needs_label or options.missing_labels == "drop"
 
     def parts() -> Iterator[Cells]:
         for block in blocks:
@@ -333,7 +337,7 @@ def fasttext_table(blocks: Iterator[LineBlock], _: str, options: ReadOptions) ->
                     given.append(label.removeprefix(LABEL_PREFIX))
                 if needs_label and not words.strip() and not given:
                     continue
-                if needs_label and not all(given or ("",)):
+                if not may_miss and not all(given or ("",)):
                     raise DataError(block.source, f"the line must begin with {LABEL_PREFIX} and a label.", line=number)
                 labels.append(given)
                 texts.append(words)

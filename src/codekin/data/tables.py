@@ -56,7 +56,8 @@ class Header:
             label = self._found(LABEL_NAMES, "label", (*others, *text))
         if not text:
             text = (self._found(TEXT_NAMES, "text", (*others, *(() if label is None else (label,)))),)
-        chosen = TableColumns(text, label if needs_label else None, numbers, categories, self.has_header)
+        kept = tuple(dict.fromkeys(map(self._column, options.keep)))
+        chosen = TableColumns(text, label if needs_label else None, numbers, categories, self.has_header, kept)
         twice = [name for name, n in Counter(chosen.names).items() if n > 1]
         if twice:
             raise DataError(self.source, f"the column {twice[0]!r} is chosen twice; every column has one use.")
@@ -71,24 +72,29 @@ class Header:
             return given
         if given.isdecimal() and 1 <= int(given[:9]) <= len(self.names):
             return self.names[int(given) - 1]
-        raise self._missing(given)
+        return self._known(given, "")
 
-    def _known(self, name: str) -> str:
-        """The name of a column that a model was trained on."""
-        if name not in self.names:
-            raise self._missing(name, " that the model was trained on")
-        return name
+    def _known(self, name: str, which: str = " that the model was trained on") -> str:
+        """The column of a name, or the only one whose name differs in nothing but capitals and blanks."""
+        alike = [own for own in self.names if "".join(own.lower().split()) == "".join(name.lower().split())]
+        if name not in self.names and len(alike) != 1:
+            raise self._missing(name, which)
+        return name if name in self.names else alike[0]
 
     def _missing(self, name: str, which: str = "") -> DataError:
         if self._looks_like_data:
             return self._no_header()
-        hint = suggestion(name, self.names)
-        return DataError(self.source, f"there is no column {name!r}{which}. Its columns are {self._listed}.{hint}")
+        n_twins = sum(own.rpartition(".")[0] == name for own in self.names)
+        twins = f": {n_twins} columns are called so and got numbers" if n_twins > 1 else ""
+        hint = "" if twins else suggestion(name, self.names)
+        reason = f"there is no column {name!r}{which}{twins}. Its columns are {self._listed}.{hint}"
+        return DataError(self.source, reason)
 
     def _found(self, usual: frozenset[str], what: str, taken: tuple[str, ...]) -> str:
         """The only column with a usual name, or the only one that is left."""
         left = [name for name in self.names if name not in taken]
         found = [name for name in left if name.lower() in usual]
+        found = found or [name for name in left if name.rpartition(".")[0].lower() in usual]
         if not found and len(self.names) <= 2 and len(left) == 1 and not self._looks_like_data:
             found = left
         if len(found) == 1:
@@ -104,15 +110,15 @@ class Header:
         return ", ".join(names if len(names) <= 20 else [*names[:20], f"and {len(names) - 20} others"])
 
     def _example(self, names: Sequence[str]) -> str:
-        """Options that choose a label, a whole column of the fewest different values, and a text, the longest one."""
+        """Options that choose a label, a column whose values occur often, and a text, the longest one."""
         if len(names) < 2:
             return f"--text {_quoted(names[0])}" if names else "--label COLUMN --text COLUMN"
-        columns = [[str(row[k]) for row in self.rows if k < len(row)] for k in range(len(names))]
+        columns = [[str(row[k]) for row in self.rows if k < len(row) and row[k]] for k in range(len(names))]
         lengths = [sum(len(cell) for cell in column if not _is_number(cell)) for column in columns]
         text = max(range(len(names)), key=lambda k: lengths[k])
         label = min(
             (k for k in range(len(names)) if k != text),
-            key=lambda k: ("" in columns[k], len(set(columns[k])), -lengths[k]),
+            key=lambda k: (names[k].lower() not in LABEL_NAMES, len(set(columns[k])) - len(columns[k]), -lengths[k]),
         )
         return f"--label {_quoted(names[label])} --text {_quoted(names[text])}"
 
@@ -183,7 +189,7 @@ class Cells:
 def table_rows(parts: Iterator[Cells], table: TableColumns, labels: LabelColumn) -> Iterator[TextRows]:
     """The samples of a table. The texts of several columns are joined by blanks."""
     for cells in parts:
-        columns = {name: _texts(cells, name) for name in (*table.text, *table.categories)}
+        columns = {name: _texts(cells, name) for name in (*table.text, *table.categories, *table.kept)}
         numbers = {name: _numbers(cells, name) for name in table.numbers}
         texts = columns[table.text[0]]
         if len(table.text) > 1:
@@ -241,7 +247,9 @@ def _numbers(cells: Cells, name: str) -> list[float]:
 
 def columns_to_json(table: TableColumns) -> dict[str, Any]:
     """The columns, as a model's description has them."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(table).items()}
+    described = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(table).items()}
+    del described["kept"]
+    return described
 
 
 def columns_from_json(description: Any) -> TableColumns:

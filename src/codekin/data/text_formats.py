@@ -173,7 +173,7 @@ def _parsed_svmlight(block: LineBlock, labels: LabelColumn, features: FeatureNum
     row_end, integers = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
     spans, doubtful = np.empty((n_lines, 2), np.int64), np.empty((n_pairs, 2), np.int64)
     drops_unknown, must_increase = options.unknown_features == "drop", options.feature_order == "increasing"
-    rules = *features.allowed_range(), drops_unknown, must_increase, is_xmc or labels.kind == "none", is_xmc
+    rules = *features.allowed_range(), drops_unknown, must_increase, is_xmc or labels.may_miss, is_xmc
     filled = indices, values, row_end, spans, integers, doubtful
     text = np.frombuffer(block.text, np.uint8)
     n_rows, n_values, n_doubtful, n_odd_labels, error, position = parse.parse_svmlight(text, *rules, *filled)
@@ -279,7 +279,7 @@ def _parsed_vowpal(
     row_end, integers = np.empty(n_lines, np.int64), np.empty(n_lines, np.int64)
     spans, weights = np.empty((n_lines, 2), np.int64), np.empty(n_lines, np.float32)
     drops_unknown, largest = features.options.unknown_features == "drop", features.allowed_range()[1]
-    rules = 2**features.hash_bits - 1, largest, drops_unknown, labels.kind == "none", namespace
+    rules = 2**features.hash_bits - 1, largest, drops_unknown, labels.may_miss, namespace
     filled = indices, values, row_end, spans, integers, weights
     n_rows, n_values, n_odd_labels, namespace, error, position = parse.parse_vowpal(
         np.frombuffer(text, np.uint8), *rules, *filled

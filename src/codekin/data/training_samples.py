@@ -160,13 +160,13 @@ def vocabulary_within(
 
 
 def held_back(class_index: IntArray, share: Any, rng: Any) -> tuple[IntArray, IntArray]:
-    """The rows to learn from and a random share of the rows to hold back; every class keeps a row to learn from.
+    """The rows to learn from and a random share of the rows to hold back, about as large a one of every class.
 
-    Raises ValueError if that is no share, or if there is nothing to hold back.
+    Every class keeps a row to learn from. Raises ValueError if that is no share, or if there is nothing to hold back.
 
     >>> kept, held = held_back(np.array([0, 0, 0, 1, 1, 2]), 1 / 3, np.random.RandomState(0))
     >>> kept.tolist(), held.tolist()
-    ([2, 3, 4, 5], [0, 1])
+    ([0, 2, 3, 5], [1, 4])
     """
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
         raise ValueError(
@@ -176,7 +176,11 @@ def held_back(class_index: IntArray, share: Any, rng: Any) -> tuple[IntArray, In
     order = rng.permutation(len(class_index))
     is_spare = np.ones(len(order), bool)
     is_spare[np.unique(class_index[order], return_index=True)[1]] = False
-    held = np.sort(order[is_spare][: max(round(float(share) * len(order)), 1)])
+    spare = order[is_spare]
+    spare = spare[np.argsort(class_index[spare], kind="stable")]
+    n_held = min(max(round(float(share) * len(order)), 1), len(spare))
+    # Rows at equal steps through the classes, from a random start.
+    held = np.sort(spare[((np.arange(n_held) + rng.uniform()) * len(spare) / max(n_held, 1)).astype(np.intp)])
     if not len(held):
         raise ValueError(
             f"No samples can be held back for validation: every class has one sample. Got the share {share!r}."
@@ -192,9 +196,15 @@ def _bytes_of(X: csr_array | StoredRows) -> int:
 
 def _doubts(data: TextData) -> Iterator[str]:
     """Yields what suggests that the columns of a file are not a label and a text."""
-    if _n_classes(data) == len(data.texts):
-        where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
+    where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
+    n_single = int((np.bincount(data.encoded_labels.class_index) == 1).sum())
+    if n_single == data.n_samples:
         yield f"no two lines have the same label. The label is {where}."
+    elif 2 * n_single > data.n_samples:
+        yield (
+            f"{n_single:,} of {_n_classes(data):,} classes have a single sample, and there are {data.n_samples:,} "
+            f"samples. Is that the label? It is {where}."
+        )
     if data.table is None and all("\t" in text for text in data.texts):
         yield "every line has more than two columns. The first is the label, all others are the text."
 
@@ -202,7 +212,8 @@ def _doubts(data: TextData) -> Iterator[str]:
 def _check_classes(data: Data, source: str) -> None:
     """Raise if there is only one class."""
     if _n_classes(data) < 2:
-        raise DataError(source, f"samples of at least 2 classes are needed. All {data.n_samples:,} have one label.")
+        found = f"All {data.n_samples:,} have one label" if data.n_samples > 1 else "There is one sample"
+        raise DataError(source, f"samples of at least 2 classes are needed. {found}.")
 
 
 def _check_several_labels(data: TextData, source: str) -> None:

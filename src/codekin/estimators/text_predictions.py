@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from codekin._system.messages import counted, with_article
-from codekin.data.columns import samples_of
+from codekin.data.columns import is_missing, samples_of
 from codekin.data.datasets import TableColumns
 from codekin.data.model_input import ModelInput
 from codekin.data.row_features import Features, FittedRows
@@ -54,10 +55,10 @@ class TextPredictions(Predictions):
         return evaluated(best, self._class_index(labels), self.classes_, self._baselines, X)
 
     def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
-        """How good predictions are on texts that the model has not learned from, and which classes are the worst.
+        """How good predictions are on some texts, and which classes are the worst.
 
-        The comparisons, with the most frequent class and with the nearest class mean, need the training samples. A
-        model that was loaded does not have these; its comparisons are None.
+        Take texts that the model has not learned from. The comparisons, with the most frequent class and with the
+        nearest class mean, need the training samples. A model that was loaded does not have these; its are None.
 
         Parameters
         ----------
@@ -260,10 +261,17 @@ def encoded_labels(labels: Any) -> EncodedLabels:
     """The labels as class indices; texts have NumPy's own type, whatever a data frame made of them."""
     if isinstance(labels, EncodedLabels):
         return labels
+    if not isinstance(labels, np.ndarray) or labels.dtype.kind in "fO":
+        for i, label in enumerate(np.asarray(labels, dtype=object).ravel().tolist()):
+            if is_missing(label):
+                raise ValueError(f"The label of sample {i} is missing. Got {label!r}; leave such samples out.")
     given = np.asarray(label_array(labels))
     if given.dtype.kind == "O" and all(isinstance(label, str) for label in given.tolist()):
         given = given.astype(str)
-    check_classification_targets(given)
+    with warnings.catch_warnings():
+        # Labels of a few texts to evaluate are often all different.
+        warnings.filterwarnings("ignore", "The number of unique classes")
+        check_classification_targets(given)
     return EncodedLabels(*np.unique(column_or_1d(given), return_inverse=True))
 
 

@@ -20,7 +20,7 @@ from codekin.code import FloatArray
 from codekin.code.codebook import kind_of_matrix
 from codekin.decoding import Loss
 from codekin.fitting.trial import Trial
-from codekin.measures import Evaluation
+from codekin.measures import Evaluation, evaluation_text
 from codekin.model import Model
 from codekin.samples import Samples
 
@@ -242,11 +242,11 @@ class TrainingReport:
         if self.microseconds is not None:
             begin = "text" if self.features else "features"
             rows["a prediction takes"] = f"{self.microseconds:.0f} microseconds from {begin} to class, on one thread"
-        measured = (
-            f"{'accuracy':<32}not measured: no samples were held back for it"
-            if self.evaluation is None
-            else str(self.evaluation)
-        )
+        measured = f"{'accuracy':<32}not measured: no samples were held back for it"
+        if self.evaluation is not None and self.details.budget:
+            measured = evaluation_text(self.evaluation, "validation sample", ", which also chose the settings")
+        elif self.evaluation is not None:
+            measured = evaluation_text(self.evaluation, which=" that the model has not learned from")
         return "\n".join([measured, *(f"{name:<32}{value}" for name, value in rows.items())])
 
 
