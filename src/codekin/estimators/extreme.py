@@ -77,8 +77,9 @@ class ExtremeClassifier(CodedClassifier):
         Seconds after which no further recipe is tried once one is within the budget; without it, about five are.
     code : {"auto", "trellis", "tree"}, default="auto"
         Whether the codewords are paths of a trellis or of a tree with ``width`` children per node, by default a power
-        of 2 up to 64 that gives few levels. "auto" is a tree for sparse samples of three or more classes, and for 100
-        or more of embeddings, dense vectors of about length 1, unless a setting needs a trellis.
+        of 2 up to 64 that gives few levels. "auto" is a tree for sparse samples, below 100 classes if there are 300
+        samples and three classes, and for 100 or more classes of embeddings, dense vectors of about length 1, unless a
+        setting needs a trellis.
     taxonomy : ClassTree, list of (parent, child) pairs, nested dict or networkx graph, default=None
         The class tree; its leaves have the names of the labels. If None, a tree of class means is used.
     assignment : str, Assignment, array or callable, default="auto"

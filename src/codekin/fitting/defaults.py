@@ -30,6 +30,9 @@ a trellis and a re-ranking are worth their time. Trees are as accurate as trelli
 accurate beyond, with fewer bytes, a third of the time per prediction and a quarter of the training time or less. Of
 fewer than 100 classes of texts they take a tenth of the bytes and are about as accurate or better if they are flat
 (``benchmarks/few_classes.py``)."""
+FEW_SAMPLES = 300
+"""Fewer samples of fewer than 100 classes stay on a trellis: held-out ones are too few to choose a re-ranking and a
+temperature by."""
 SOME_SAMPLES = 10_000
 LENGTH_FACTOR, MOST_IN_COMMON = 10.0, 0.5
 """The mean squared length of embeddings is within this factor of 1, and their mean has at most this share of it."""
@@ -231,7 +234,8 @@ def _are_many(s: Any) -> bool:
 def _are_few(s: Any) -> bool:
     """Whether a flat tree of the classes of sparse samples is learned at once: it is not learned in turns."""
     is_unlimited = getattr(s.given["estimator"], "max_memory", None) is None and not isinstance(s.X, StoredRows)
-    return bool(SEVERAL_CLASSES <= s.n_classes < MANY_CLASSES and is_sparse(s.X) and is_unlimited)
+    is_enough = is_sparse(s.X) and s.X.shape[0] >= FEW_SAMPLES
+    return bool(SEVERAL_CLASSES <= s.n_classes < MANY_CLASSES and is_enough and is_unlimited)
 
 
 def are_directions(X: Any) -> bool:

@@ -249,8 +249,8 @@ EXTREME_SETTINGS = table_of(
         AUTO,
         "What codewords are paths of: trellis or tree.",
         names=(AUTO, *reversed(EVERY_CODE)),
-        auto="a tree for texts, other sparse samples and 100 or more classes of embeddings, unless a setting needs a "
-        "trellis",
+        auto="a tree for sparse samples, below 100 classes from 300 samples on, and for 100 or more classes of "
+        "embeddings, unless a setting needs a trellis",
         resolve=defaults.code_of,
     ),
     Setting("taxonomy", None, "A tree of the classes."),
