@@ -25,7 +25,7 @@ WITHIN_BUDGETS = TRIED[:2]
 WITHOUT_TRIAL, IN_BATCHES = "words+trigrams", "words+prefixes"
 """What few samples get, which a trial could not choose for, and what a first batch of several gets."""
 FEWEST, SOME_SAMPLES = 2_000, 10_000
-"""Fewer samples get no trial; a trial has classes with about so many samples."""
+"""Fewer samples get no trial; the classes of a trial have about 10,000 samples."""
 WORTH = 0.002
 """The cheapest recipe is taken whose accuracy is within this of the best."""
 MOST_UNKNOWN, SOME_TEXTS = 0.2, 2_000

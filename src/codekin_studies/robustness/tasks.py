@@ -237,7 +237,7 @@ def run_stronger(task: Task, workspace: Workspace) -> Outcome:
 def _survivors(
     given: Mapping[str, Any], workspace: Workspace, ranks: IntArray, more_steps: int = 1, more_restarts: int = 1
 ) -> NDArray[np.bool_]:
-    """What survives of the samples of a task, with so many times its steps and restarts."""
+    """What survives of the samples of a task, with a multiple of its steps and restarts."""
     codebook, problem = sweeping.codebook_of(given, workspace), sweeping.swept_problem(given, workspace.data_home)
     matrices = [coding_matrix_of(codebook, int(rank)) for rank in ranks]
     victims = Victims.of_outputs(sweeping.load_model(given, problem, workspace), matrices)
