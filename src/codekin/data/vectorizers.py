@@ -40,7 +40,7 @@ from codekin.data.recipes import (
 )
 from codekin.data.vocabulary import CodedWords, coded_terms, coded_weights, terms_and_weights
 from codekin.kernels.text import text_rows, text_terms, vocabulary_table
-from codekin.progress import reported
+from codekin.progress import report, reported
 
 MOST_COLUMNS = 2**31 - 1
 _DAMPED = np.concatenate([np.zeros(1), np.log(np.arange(1, 1024, dtype=np.float64)) + 1])
@@ -129,6 +129,7 @@ default="words"
             nothing = "there are no words in them"
             reason = nothing if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"
             raise NoFeaturesError(f"No features can be made from these {len(texts):,} texts: {reason}.")
+        report("sorting the vocabulary")
         numbers, terms = facts[:, 5].tolist(), found_terms(texts, blocks, facts)
         order = sorted(range(len(terms)), key=lambda i: (numbers[i], terms[i]))
         if self.max_features is not None:
