@@ -276,8 +276,10 @@ def damaged_model(place: Place) -> str:
 @fault("damaged checkpoint", "train --resume")
 def damaged_checkpoint(place: Place) -> str:
     place.disturbed_training(signal.SIGKILL)
-    for path in place.checkpoint.glob(".*"):
-        path.unlink()
+    described = (place.checkpoint / "checkpoint.json").read_text()
+    for path in place.checkpoint.iterdir():
+        if path.name != "checkpoint.json" and f'"{path.name}"' not in described:
+            path.unlink()  # of the next checkpoint, if the kill came while it was written
     n_damages, shown = damaged(place, sorted(place.checkpoint.iterdir()), place.training("--resume"))
     check(place.epoch() >= 1, "the checkpoint is gone")
     place.check_model(ran(*place.training("--resume")))
