@@ -26,7 +26,7 @@ WITHOUT_TRIAL, IN_BATCHES = "words+trigrams", "words+prefixes"
 """What few samples get, which a trial could not choose for, and what a first batch of several gets."""
 FEWEST, SOME_SAMPLES = 2_000, 10_000
 """Fewer samples get no trial; the classes of a trial have about 10,000 samples."""
-WORTH = 0.002
+WORTH = 0.003
 """The cheapest recipe is taken whose accuracy is within this of the best."""
 MOST_UNKNOWN, SOME_TEXTS = 0.2, 2_000
 """Characters alone are tried if a larger share of the words of held-out texts is new."""
