@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codekin.code import IntArray
 from codekin.data.recipes import AUTO, FIND_WORDS, VERSION
@@ -26,8 +27,6 @@ WITHOUT_TRIAL, IN_BATCHES = "words+trigrams", "words+prefixes"
 """What few samples get, which a trial could not choose for, and what a first batch of several gets."""
 FEWEST, SOME_SAMPLES = 2_000, 10_000
 """Fewer samples get no trial; the classes of a trial have about 10,000 samples."""
-WORTH = 0.003
-"""The cheapest recipe is taken whose accuracy is within this of the best."""
 MOST_UNKNOWN, SOME_TEXTS = 0.2, 2_000
 """Characters alone are tried if a larger share of the words of held-out texts is new."""
 
@@ -66,25 +65,33 @@ def chosen_features(
     open_ones = {"taxonomy": None, "assignment": "auto", "n_codes": 1, "random_state": SEED}
     limits = dict.fromkeys(("max_model_bytes", "max_microseconds", "time_limit"))
 
-    def accuracy(name: str) -> float:
+    def is_right(name: str) -> NDArray[np.bool_]:
         fitted = make(replace(vectorizer, features=name), given)
         X, X_others = fitted.transform(given), fitted.transform(others[0])
         classifier = ExtremeClassifier(**{**settings, **open_ones, **limits})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit after the trial has the same warnings
             classifier.fit(X, labels, validation=(X_others, others[1]), rerank_only=fitted.rerank_only)
-        return float((classifier.predict(X_others) == others[1]).mean())
+        return np.asarray(classifier.predict(X_others) == others[1])
 
     tried: tuple[str, ...] = WITHIN_BUDGETS if is_limited else TRIED
     if not is_limited and vectorizer.word_ngrams == (1, 2) and _are_words_new(given, others[0]):
         tried = (*TRIED, "characters")
-    found: dict[str, float] = {}
+    right: dict[str, NDArray[np.bool_]] = {}
     for name in tried:
         report(f"trying features: {name}")
         with subscribe(lambda _: None):  # the stages of a small fit are over in a moment
-            found[name] = accuracy(name)
-    best = next(name for name in tried if found[name] >= max(found.values()) - WORTH)
-    return replace(vectorizer, features=best), found
+            right[name] = is_right(name)
+    found = {name: float(own.mean()) for name, own in right.items()}
+    best = max(found, key=lambda name: found[name])
+    cheapest = next(name for name in tried if _are_alike(right[name], right[best]))
+    return replace(vectorizer, features=cheapest), found
+
+
+def _are_alike(is_right: NDArray[np.bool_], is_best: NDArray[np.bool_]) -> bool:
+    """Whether the accuracy is within one standard error of the best, of the difference on the same samples."""
+    difference = is_best.astype(np.int8) - is_right
+    return bool(difference.sum() <= np.sqrt((difference != 0).sum()))
 
 
 def _parts(X: Any, class_index: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
