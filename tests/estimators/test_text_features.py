@@ -47,6 +47,12 @@ def test_words_are_enough_where_letters_add_nothing():
     assert list(fitted.vectorizer_.tried) == ["words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams"]
 
 
+def test_many_classes_do_not_try_trigrams_for_everything(forms, monkeypatch):
+    monkeypatch.setattr("codekin.estimators.text_features.MANY_CLASSES", N_CLASSES - 1)
+    tried = TextClassifier(random_state=0).fit(*forms).vectorizer_.tried
+    assert list(tried) == ["words", "words+prefixes", "words+prefixes+trigrams", "characters"]
+
+
 def test_the_trial_is_the_same_for_all_seeds_and_its_result_is_that_of_the_name(chosen, forms):
     again = TextClassifier(random_state=1).fit(*forms)
     assert again.vectorizer_.tried == chosen.vectorizer_.tried
