@@ -14,7 +14,7 @@ from codekin import load_model
 from codekin.cli.main import main
 from codekin.codebooks import trellis_codebook
 from codekin.learners import passes
-from codekin.learners.tree_softmax import FinishedNodes
+from codekin.learners.tree_nodes import FinishedNodes
 from codekin.storage import load_input
 from tests.cli.conftest import CODEKIN, ENVIRONMENT
 

@@ -44,7 +44,13 @@ def test_words_are_enough_where_letters_add_nothing():
     texts, labels = _texts(lambda rng: "", np.random.default_rng(1))
     fitted = TextClassifier(random_state=0).fit(texts, labels)
     assert fitted.vectorizer_.features == "words"
-    assert list(fitted.vectorizer_.tried) == ["words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams"]
+    assert list(fitted.vectorizer_.tried) == ["words", "words+prefixes", "words+trigrams"]
+
+
+def test_more_classes_try_trigrams_for_the_re_ranking(forms, monkeypatch):
+    monkeypatch.setattr("codekin.estimators.text_features.FEW_CLASSES", N_CLASSES)
+    tried = TextClassifier(random_state=0).fit(*forms).vectorizer_.tried
+    assert list(tried)[:4] == ["words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams"]
 
 
 def test_many_classes_do_not_try_trigrams_for_everything(forms, monkeypatch):

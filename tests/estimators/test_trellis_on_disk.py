@@ -21,7 +21,7 @@ def topics(tmp_path_factory):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        {"estimator": "softmax"},
         {"assignment": "preserving", "rerank": "centroid"},
         {"assignment": "preserving", "rerank": None, "width": 3},
         {"assignment": "random", "rerank": None, "n_codes": 2},

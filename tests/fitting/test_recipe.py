@@ -40,7 +40,7 @@ def fitted(topics, *, assignment="preserving", **settings):
 @pytest.mark.parametrize(
     ("code", "recipe", "method"),
     [
-        ("auto", Recipe(8, 1, "learned", "int8", None, "tree"), "halving"),
+        ("tree", Recipe(8, 1, "learned", "int8", None, "tree"), "halving"),
         ("trellis", Recipe(2, 1, "learned", "int8", 0.001, candidates="index"), "portfolio"),
     ],
 )
@@ -68,7 +68,9 @@ def test_few_classes_on_trellises_and_dense_samples_that_are_no_embeddings_are_n
     dense = topics.train.X.toarray()
     assert [open_settings(120, X).rerank for X in (dense, 100 * dense, dense + 1)] == ["learned", None, None]
     assert open_settings(5, topics.train.X, rerank="centroid").rerank == "centroid"
-    assert [open_settings(n, topics.train.X, code="auto").rerank for n in (2, 3, 99)] == [None, "learned", "learned"]
+    assert [open_settings(n, topics.train.X, code="auto").rerank for n in (2, 3, 499, 500)] == [None] * 3 + ["learned"]
+    softmax = {"code": "auto", "estimator": "softmax"}
+    assert [open_settings(n, topics.train.X, **softmax).rerank for n in (2, 3, 499)] == [None, "learned", "learned"]
 
 
 @pytest.mark.parametrize("n_bytes", [40_000, 120_000, 10**6])

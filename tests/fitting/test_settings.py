@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from codekin.cli.train_options import LEARNER_SETTINGS, OPTIONS, TEXT_SETTINGS
 from codekin.data import TextVectorizer
 from codekin.fitting.setting import check_settings
 from codekin.fitting.settings import ECOC_SETTINGS, EXTREME_SETTINGS
-from codekin.learners import AROW, LEARNERS
+from codekin.learners import LEARNERS
 from tests.test_contracts.settings_page import PAGE, settings_page
 
 TABLES = [(ECOCClassifier, ECOC_SETTINGS), (ExtremeClassifier, EXTREME_SETTINGS)]
@@ -33,9 +34,10 @@ def test_the_signature_of_an_estimator_is_that_of_its_table(kind, table):
 def test_the_options_of_learners_and_texts_have_their_defaults():
     of_texts = inspect.signature(TextVectorizer).parameters
     for row in LEARNER_SETTINGS:
-        for learner in (AROW,) if row.name in ("r", "average") else LEARNERS.values():
-            own = getattr(learner(), row.name)
-            assert row.default == own or row.default is None
+        having = [kind for kind in LEARNERS.values() if row.name in {field.name for field in fields(kind)}]
+        assert having
+        for learner in having:
+            assert row.default == getattr(learner(), row.name) or row.default is None
     for row in TEXT_SETTINGS:
         assert (reader_of(row)(row.default) if row.name == "min_df" else row.default) in (
             of_texts[row.name].default,

@@ -120,8 +120,10 @@ CASES: dict[str, Case] = {
     "dense trellis": Case(_many(width=3), has_validation=True),
     "dense tree": Case(_many(code="tree", width=3), has_validation=True),
     "grown": Case(_many(width=2, rerank=None, n_reserved=4), then=_grown),
-    "default of many classes": Case(_many(), "icd10cm", has_onnx=True, has_page=True),
-    "default with validation": Case(_many(), "icd10cm", has_validation=True),
+    "a machine of each class": Case(_many(), "icd10cm", has_onnx=True, has_page=True),
+    "machines with validation": Case(_many(), "icd10cm", has_validation=True),
+    "default of many classes": Case(_many(code="tree"), "icd10cm", has_onnx=True, has_page=True),
+    "default with validation": Case(_many(code="tree"), "icd10cm", has_validation=True),
     "with a taxonomy": Case(
         lambda: ExtremeClassifier(taxonomy=data("icd10cm").class_tree, random_state=0), "icd10cm", has_validation=True
     ),

@@ -9,9 +9,9 @@ from scipy import sparse
 from codekin._system.parallel import on_threads
 from codekin.code import Assignment, Code
 from codekin.code.tree import label_tree
-from codekin.learners import Checkpoints, Softmax, tree_softmax
+from codekin.learners import Checkpoints, Softmax, tree_nodes
+from codekin.learners.tree_nodes import NodeMemory, Workspace
 from codekin.learners.tree_samples import TreeSamples
-from codekin.learners.tree_softmax import NodeMemory, Workspace
 from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 40, 100
@@ -42,7 +42,7 @@ def test_no_node_takes_more_than_its_bytes_in_training(own):
             start, stop = own.span(node)
             copied = workspace.rows(stop - start, own.n_entries(start, stop))
             features = own.copy_rows(start, stop, copied, workspace.number_of_feature)
-            workspace.state(len(features), own.n_children(node), 1.0)
+            workspace.zeros("state", len(features), 2, own.n_children(node))
             positions = 8 * (stop - start + 1)  # a number for each sample, which is not counted
             assert workspace.nbytes - positions <= own.bytes_in_training(node)
 
@@ -85,7 +85,7 @@ def test_a_workspace_that_is_larger_than_necessary_is_given_back_if_memory_is_sh
     with memory.workspace_for(own, 0) as workspace:
         start, stop = own.span(0)
         workspace.rows(stop - start, own.n_entries(start, stop))
-        workspace.state(N_FEATURES, 4, 1.0)
+        workspace.zeros("state", N_FEATURES, 2, 4)
         assert workspace.nbytes > own.bytes_in_training(small)
     memory.keep(own.bytes_in_training(0) - own.bytes_in_training(small))
     with memory.workspace_for(own, small) as again:
@@ -111,7 +111,7 @@ def test_a_tree_that_keeps_too_much_is_not_learned_to_the_end(samples, code, mon
     limit = 2 * TreeSamples.of(Softmax(), samples, code)[0].bytes_in_training(0)
     within = Softmax(max_memory=limit).fit(samples, code, rng=0)
     assert np.array_equal(within.weights, Softmax().fit(samples, code, rng=0).weights)
-    monkeypatch.setattr(tree_softmax, "LEAST_WEIGHT", 0.0)  # all weights are kept
+    monkeypatch.setattr(tree_nodes, "LEAST_WEIGHT", 0.0)  # all weights are kept
     with pytest.raises(MemoryError, match="learned so far need .* are allowed by max_memory"):
         Softmax(max_memory=limit).fit(samples, code, rng=0)
     checkpoints = Checkpoints(tmp_path / "checkpoint")

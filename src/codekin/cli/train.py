@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -192,13 +192,15 @@ def _checkpoint_folder(model: Path) -> Path:
 
 
 def _learner(name: str, settings: dict[str, Any]) -> Any:
-    """The learner of this name; for "auto", options of AROW choose AROW."""
-    of_all = {option: value for option, value in settings.items() if option not in ("r", "average")}
-    of_arow = {option: settings[option] for option in ("r", "average") if settings[option]}
-    if name == "auto" and not of_arow:
-        return AutoLearner(**{each: learner(**of_all) for each, learner in LEARNERS.items()})
-    name = "arow" if name == "auto" else name
-    return LEARNERS[name](**of_all, **(of_arow if name == "arow" else {}))
+    """The learner of this name, with the options that it has; for "auto", options of AROW choose AROW."""
+    given = {option: value for option, value in settings.items() if value not in (None, False)}
+    found = {
+        each: learner(**{field.name: given[field.name] for field in fields(learner) if field.name in given})
+        for each, learner in LEARNERS.items()
+    }
+    if name == "auto" and not {"r", "average"} & given.keys():
+        return AutoLearner(**found)
+    return found["arow" if name == "auto" else name]
 
 
 # ----- the assignment ----------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ TEXT = "Texts"
 WHOLE = Interval(Integral, 1, None, closed="left")
 OF_TEXTS = Need("texts. Got features in {data.value}", lambda given: given.format in ("auto", *TEXT_FORMATS))
 OF_VOCABULARY = Need("a vocabulary. Got --hashing", lambda given: not given.hashing)
-OF_AROW = Need("--estimator arow. Got {estimator.given}", lambda given: given.estimator != "softmax")
+OF_AROW = Need("--estimator arow. Got {estimator.given}", lambda given: given.estimator in ("auto", "arow"))
 
 
 def _has_words(features: str) -> bool:
@@ -31,7 +31,14 @@ def _has_words(features: str) -> bool:
 
 
 LEARNER_SETTINGS = (
-    Setting("n_epochs", 5, "How many passes over the samples.", numbers=WHOLE, section=LEARNING),
+    Setting(
+        "n_epochs",
+        None,
+        "How many passes over the samples; 5 by default, and 10 for svm.",
+        numbers=WHOLE,
+        section=LEARNING,
+        metavar="NUMBER",
+    ),
     Setting(
         "r",
         None,

@@ -25,14 +25,14 @@ from codekin.estimators.inputs import (
     training_samples,
 )
 from codekin.fitting.budget import fit_within_budget
-from codekin.fitting.defaults import FitSettings
+from codekin.fitting.defaults import AutoLearner, FitSettings
 from codekin.fitting.fit import FitResult, begin_fit, fit_model, learn_batch
 from codekin.fitting.orders import RepeatedOrderError, choose_orders
 from codekin.fitting.plan import extreme_plan
-from codekin.fitting.setting import check_settings, constraints
+from codekin.fitting.setting import check_settings, constraints, is_auto
 from codekin.fitting.settings import EXTREME_SETTINGS, OF_INDEX, RERANK
 from codekin.fitting.trial import Recipe, Trial
-from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name, learner_of
+from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, Softmax, learner_name, learner_of
 from codekin.learners.compact import Precision
 from codekin.learners.training import Callbacks
 from codekin.model import Model
@@ -260,6 +260,8 @@ class ExtremeClassifier(CodedClassifier):
         held_out = None if validation is None else held_out_samples(self, validation)
         samples = replace(samples, rerank_only=rerank_only)
         settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
+        if rerank_only is not None and is_auto(settings.settled("rerank")):
+            settings = settings.with_given(rerank="learned")
         with with_workers(self.n_jobs), subscribe(progress):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
                 parts = self._parts_around({})
@@ -334,6 +336,8 @@ class ExtremeClassifier(CodedClassifier):
         if is_first:
             # The width is that of a fit, which may be re-ranked.
             settings = self._settings(X)
+            if is_auto(self.estimator):
+                settings = settings.with_given(estimator=AutoLearner(svm=Softmax()))  # machines do not learn on
             single = {"rerank": None, "candidates": "code", "precision": "float32", "prune": None}
             plan, tried = extreme_plan(settings.with_given(code=settings.code, width=settings.width, **single))
             begun = begin_fit(plan, choose_orders(plan, samples, tried=tried.assignments))

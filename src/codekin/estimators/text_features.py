@@ -15,6 +15,7 @@ from codekin.data.recipes import AUTO, FIND_WORDS, VERSION
 from codekin.data.row_features import Features
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.extreme import ExtremeClassifier
+from codekin.fitting.defaults import FEW_CLASSES
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.progress import report, subscribe
 from codekin.samples import EncodedLabels, Samples
@@ -23,6 +24,8 @@ TRIED = ("words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams")
 """The recipes in the order of the time that a prediction takes."""
 WITHIN_BUDGETS = TRIED[:2]
 """What is tried where bytes or time are limited."""
+RERANKED = TRIED[2]
+"""Trigrams for the re-ranking alone, which few classes do without."""
 WITHOUT_TRIAL, IN_BATCHES = "words+trigrams", "words+prefixes"
 """What few samples get, which a trial could not choose for, and what a first batch of several gets."""
 FEWEST, SOME_SAMPLES = 2_000, 10_000
@@ -80,6 +83,8 @@ def chosen_features(
     tried: tuple[str, ...] = WITHIN_BUDGETS if is_limited else TRIED
     if len(y.classes) > MANY_CLASSES:
         tried = tuple(name for name in tried if name != WITHOUT_TRIAL)
+    elif len(y.classes) < FEW_CLASSES:
+        tried = tuple(name for name in tried if name != RERANKED)
     if not is_limited and vectorizer.word_ngrams == (1, 2) and _are_words_new(given, others[0]):
         tried = (*tried, "characters")
     right: dict[str, NDArray[np.bool_]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
 from codekin.fitting.setting import Table, is_auto, is_one_order
-from codekin.learners import AROW, Learner, Softmax, learner_of
+from codekin.learners import AROW, Learner, LinearSVM, Softmax, learner_of
 from codekin.learners.estimators import learns_linearly
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.reranking import CandidateSource
@@ -27,21 +27,23 @@ from codekin.samples import Samples
 MANY_CLASSES, SEVERAL_CLASSES = 100, 3
 """From this many classes on, embeddings and sparse samples get a label tree by default, and a search for the order of
 a trellis and a re-ranking are worth their time. Trees are as accurate as trellises of 150 and 374 classes and more
-accurate beyond, with fewer bytes, a third of the time per prediction and a quarter of the training time or less. Of
-fewer than 100 classes of texts they take a tenth of the bytes and are about as accurate or better if they are flat
-(``benchmarks/few_classes.py``)."""
+accurate beyond, with fewer bytes, a third of the time per prediction and a quarter of the training time or less."""
+FEW_CLASSES = 500
+"""Fewer classes of sparse samples are children of one node, each with a support vector machine: on 58, 150 and 374
+classes of texts that is 1.0, 0.3 and 0.2 points better than a tree that is re-ranked, in less time and fewer bytes
+(``benchmarks/few_classes.py``); on 713 and 1,532 classes it is 0.1 and 1.0 points worse. On trellises with re-ranking,
+width 2 and a searched order are half a point better than width 10: 91.7 and 91.1 % on 150 classes, in three times the
+time."""
+MOST_FLAT_BYTES = 2**30
+"""The most memory for the weights and dual variables of these machines."""
 FEW_SAMPLES = 300
-"""Fewer samples of fewer than 100 classes stay on a trellis: held-out ones are too few to choose a re-ranking and a
-temperature by."""
+"""Fewer samples of fewer than 100 classes stay on a trellis: held-out ones are too few to choose a temperature by."""
 SOME_SAMPLES = 10_000
 LENGTH_FACTOR, MOST_IN_COMMON = 10.0, 0.5
 """The mean squared length of embeddings is within this factor of 1, and their mean has at most this share of it."""
 WIDTHS = (10, 5, 2)
 """The default is the first of these widths whose weights fit into memory. At width 2 the bits know less about ten
 digits than the class means do; beyond 10, a point costs twice the time and memory."""
-FEW_CLASSES = 500
-"""With fewer classes and re-ranking, width 2 and a searched order are half a point better than width 10: 91.7 and
-91.1 % on 150 classes, in three times the time."""
 NARROW_ORDER, NARROW_ORDER_RANKED = 9, 4
 """The greatest widths at which the order of the classes is searched, without and with re-ranking: above, it is not
 measurably better than the depth-first order."""
@@ -129,15 +131,17 @@ def rerank_of(s: Any) -> str | None:
     """How the best classes are rescored.
 
     100 or more classes of sparse samples or embeddings are re-ranked, since that gains most where a bit has to separate
-    most classes, and fewer classes of sparse samples on trees; other dense samples are not.
+    most classes, and fewer classes of sparse samples on trees; other dense samples and machines for each class are not.
     """
+    if _are_flat(s):
+        return None
     return "learned" if _are_many(s) or (s.code == "tree" and _are_few(s)) else None
 
 
 def width_of(s: Any) -> int:
     """The width of a trellis, or the most children of a node of a tree."""
     if s.code == "tree":
-        return tree_width(s.n_classes)
+        return int(s.n_classes) if _are_flat(s) else tree_width(s.n_classes)
     if _is_compact(s) and s.n_classes < FEW_CLASSES:
         return 2
     allowed = getattr(s.given["estimator"], "max_memory", None)
@@ -232,10 +236,26 @@ def _are_many(s: Any) -> bool:
 
 
 def _are_few(s: Any) -> bool:
-    """Whether a flat tree of the classes of sparse samples is learned at once: it is not learned in turns."""
+    """Whether a tree of the classes of sparse samples is learned at once: it is not learned in turns."""
     is_unlimited = getattr(s.given["estimator"], "max_memory", None) is None and not isinstance(s.X, StoredRows)
     is_enough = is_sparse(s.X) and s.X.shape[0] >= FEW_SAMPLES
-    return bool(SEVERAL_CLASSES <= s.n_classes < MANY_CLASSES and is_enough and is_unlimited)
+    return bool(SEVERAL_CLASSES <= s.n_classes < FEW_CLASSES and is_enough and is_unlimited)
+
+
+def _are_flat(s: Any) -> bool:
+    """Whether each class is separated from all others by a machine of its own, since nothing speaks against it."""
+    given = s.given
+    is_open = all(is_auto(given[name]) for name in ("code", "width", "assignment", "candidates"))
+    is_single = given["rerank"] in ("auto", None) and given["n_codes"] in ("auto", 1) and s.class_tree is None
+    return is_open and is_single and _are_few(s) and s.code == "tree" and _machines_fit(s)
+
+
+def _machines_fit(s: Any) -> bool:
+    """Whether there is memory for a support vector machine of each class, unless another learner is wanted."""
+    given, (n_samples, n_features) = s.given["estimator"], s.X.shape
+    is_wanted = is_auto(given) or isinstance(given, AutoLearner) or isinstance(learner_of(given), LinearSVM)
+    n_bytes = 4 * (n_samples + n_features) * s.n_classes
+    return is_wanted and n_bytes <= MOST_FLAT_BYTES and not isinstance(s.X, StoredRows)
 
 
 def are_directions(X: Any) -> bool:
@@ -263,7 +283,7 @@ def _is_compact(s: Any) -> bool:
 
 @dataclass(frozen=True)
 class AutoLearner:
-    """AROW on narrow trellises, softmax on wider ones: what "auto" means, with custom settings.
+    """AROW on narrow trellises, softmax on wider ones and on trees, LinearSVM on trees of one node: what "auto" means.
 
     At width 2 softmax is within half a point of AROW on the same bits, for about twice the time; from width 5 on it is
     one to two points better (``benchmarks/trellis_softmax.py``).
@@ -271,6 +291,7 @@ class AutoLearner:
 
     arow: Learner = field(default_factory=AROW)
     softmax: Learner = field(default_factory=Softmax)
+    svm: Learner = field(default_factory=LinearSVM)
 
     learns_trees: ClassVar[bool] = True
 
@@ -289,13 +310,24 @@ def can_learn_trees(learner: Any) -> bool:
     return bool(getattr(found, "learns_trees", False))
 
 
+def tree_learner(s: Any) -> Learner:
+    """The learner of the nodes of a tree, from the ``estimator`` parameter."""
+    given = s.given["estimator"]
+    if not can_learn_trees(given):
+        raise ValueError(f"The nodes of a tree are learned by softmax or svm. Got estimator={given!r} instead.")
+    found = AutoLearner() if is_auto(given) else given
+    if isinstance(found, AutoLearner):
+        return found.svm if s.width >= s.n_classes and found.max_memory is None and _machines_fit(s) else found.softmax
+    return cast("Learner", learner_of(found))
+
+
 def with_less_memory(learner: Any, n_bytes: int) -> Any:
     """The ``estimator`` parameter, with a limit on memory that leaves so much of it to the samples."""
     limit = getattr(learner, "max_memory", None)
     if limit is None:
         return learner
     if hasattr(learner, "at_width"):
-        return AutoLearner(*(with_less_memory(each, n_bytes) for each in (learner.arow, learner.softmax)))
+        return AutoLearner(*(with_less_memory(each, n_bytes) for each in (learner.arow, learner.softmax, learner.svm)))
     return replace(learner, max_memory=max(limit - n_bytes, 1))
 
 

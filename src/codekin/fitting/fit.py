@@ -21,10 +21,11 @@ from codekin.fitting.footprint import check_memory_needs
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import Alternatives, Plan
 from codekin.fitting.reranking import fit_ranked
-from codekin.fitting.trial import Temperature, Trial, corrected_for_sizes, fit_temperature
+from codekin.fitting.trial import Temperature, Trial, corrected_for_sizes, fit_temperature, hold_out_samples
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode, Model
 from codekin.model.prior import ClassPrior
+from codekin.progress import stage
 from codekin.samples import Samples
 from codekin.states import tree_arrays
 
@@ -103,12 +104,19 @@ def fit_model(
     if plan.is_ranked:
         model, temperature, first = fit_ranked(to_learn, samples, held_out, rng, with_temperature=with_temperature)
     else:
+        needs_temperature, temperature = getattr(plan.learner, "needs_temperature", False), Temperature()
+        if needs_temperature and held_out is None and with_temperature:
+            with stage("on nine tenths of the samples"):
+                trial = hold_out_samples(samples, rng.spawn(1)[0])
+                (first,) = to_learn.with_checkpoints("trial").fit(trial.samples, None)
+                temperature = fit_temperature(Model((first.member,)), trial.held_out)
         (first,) = to_learn.fit(samples, held_out)
         of_first: tuple[FittedCode, ...] = (first.member,)
-        if plan.codebook.usual_size_power:
+        if plan.codebook.usual_size_power and not needs_temperature:
             of_first, _ = corrected_for_sizes(of_first, samples, held_out)
         model = Model(of_first)
-        temperature = Temperature() if held_out is None or not with_temperature else fit_temperature(model, held_out)
+        if held_out is not None and with_temperature:
+            temperature = fit_temperature(model, held_out)
     decoding: Any = "learned" if first.member.decoder.is_learned else "loss"
     return FitResult(
         replace(model, prior=ClassPrior.of(samples, plan.n_classes), temperature=temperature.value),
@@ -133,7 +141,7 @@ def begin_fit(plan: Plan, orders: Orders) -> FitResult:
 def learn_batch(model: Model, learner: Any, samples: Samples, rng: np.random.Generator) -> Model:
     """The model after one pass over another batch of samples."""
     if not hasattr(learner, "partial_fit"):
-        raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch.")
+        raise ValueError(f"The learner {type(learner).__name__} cannot learn batch by batch; use Softmax or AROW.")
     first = model.first
     bits = learner.partial_fit(first.bits, samples, first.code, rng=rng)
     return Model((FittedCode(first.code, bits, first.decoder),))

@@ -20,12 +20,12 @@ from codekin.fitting.defaults import (
     MAX_CLUSTERED_CLASSES,
     AutoLearner,
     FitSettings,
-    can_learn_trees,
     default_code,
+    tree_learner,
 )
 from codekin.fitting.setting import check_codebook_choice, check_settings, is_auto, missing_arguments, shown
 from codekin.fitting.settings import ECOC_SETTINGS
-from codekin.learners import LEARNERS, Learner, Softmax, learner_of
+from codekin.learners import LEARNERS, Learner, learner_of
 from codekin.learners.compact import Precision
 from codekin.learners.estimators import declared_limit
 from codekin.model.reranking import CandidateSource
@@ -150,7 +150,7 @@ def extreme_plan(settings: FitSettings) -> tuple[Plan, Alternatives]:
     codebook: Codebook
     if settings.code == "tree":
         codebook, learned_tree = label_tree(settings.n_classes, settings.width), "splitting"
-        learner = tree_learner(settings.estimator)
+        learner = tree_learner(settings)
     else:
         codebook = trellis_codebook(n_paths, min(settings.width, n_paths))
         codebook.check_spare_codewords(settings.n_classes)
@@ -180,14 +180,6 @@ def trellis_learner(learner: Any, width: int) -> Learner:
             f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
             f"Got {learner!r} instead."
         )
-    return found
-
-
-def tree_learner(learner: Any) -> Learner:
-    """The learner of the nodes of a tree, from the ``estimator`` parameter."""
-    if not can_learn_trees(learner):
-        raise ValueError(f"The nodes of a tree are learned by softmax. Got estimator={learner!r} instead.")
-    found: Learner = getattr(learner, "softmax", None) or learner_of(learner) or Softmax()
     return found
 
 

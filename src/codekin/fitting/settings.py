@@ -274,12 +274,12 @@ EXTREME_SETTINGS = table_of(
         f"The learner: {', '.join(LEARNERS)}.",
         names=(AUTO, *LEARNERS),
         more=(object,),
-        auto="arow at width 2 and softmax above",
+        auto="svm for fewer than 500 classes of sparse samples; otherwise arow at width 2 and softmax above",
         section=LEARNING,
     ),
     replace(
         LOSS,
-        auto="exponential for arow and logistic for softmax",
+        auto="exponential for arow and logistic for softmax and svm",
         needs=(Need(TRELLIS_ONLY, lambda s: s.code != "tree" or is_auto(s.loss)),),
     ),
     Setting(

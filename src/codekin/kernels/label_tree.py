@@ -253,7 +253,7 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
                 n = first_bits[node + 1] - first
                 _node_margins(features, own, node, len(first_bits) - 1, first, weights, scale, margins[:n])
                 largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
-                rest = scores[p] - np.float64(largest) - math.log(np.float64(total))
+                rest = scores[p] - np.float64(largest) - math.log(max(np.float64(total), 1.0))
                 # A node has either leaves as children or nodes.
                 if below[first] >= 0:
                     for j in range(n):
@@ -306,7 +306,7 @@ def leaf_probabilities(rows, tree, weights, scale, node_of_bit, paths, leaves, l
                     n = first_bits[node + 1] - first
                     _node_margins(features, own, node, len(first_bits) - 1, first, weights, scale, margins[:n])
                     largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
-                    rest = -np.float64(largest) - math.log(np.float64(total))
+                    rest = -np.float64(largest) - math.log(max(np.float64(total), 1.0))
                     for j in range(n):
                         logs[first + j] = np.float64(margins[j]) + rest
                     reckoned_for[node] = i

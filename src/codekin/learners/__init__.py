@@ -13,6 +13,7 @@ from codekin.learners.arow import AROW
 from codekin.learners.independent import IndependentBits
 from codekin.learners.linear import Validation
 from codekin.learners.softmax import Softmax
+from codekin.learners.svm import LinearSVM
 from codekin.learners.training import EpochReport
 from codekin.samples import Samples
 
@@ -25,12 +26,13 @@ __all__ = [
     "FittedBits",
     "IndependentBits",
     "Learner",
+    "LinearSVM",
     "Softmax",
     "Validation",
 ]
 
 
-LEARNERS: Mapping[str, type[AROW | Softmax]] = {"arow": AROW, "softmax": Softmax}
+LEARNERS: Mapping[str, type[AROW | Softmax | LinearSVM]] = {"arow": AROW, "softmax": Softmax, "svm": LinearSVM}
 """codekin's learners by name, with their default settings."""
 
 

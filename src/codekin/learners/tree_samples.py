@@ -48,6 +48,7 @@ class TreeSamples:
     - ``leaves``, ``weights``: of all samples, by place.
     - ``entries_before``: how many entries the samples before each place have.
     - ``curvature``: the first curvature of every weight.
+    - ``bytes_per_sample``: what learning takes for each sample and child, besides the rows.
     """
 
     tree: TreeGraph
@@ -59,6 +60,7 @@ class TreeSamples:
     n_features: int
     has_bias: bool
     curvature: float
+    bytes_per_sample: int = 0
     first_place: int = 0
 
     @classmethod
@@ -88,7 +90,8 @@ class TreeSamples:
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
             bool(learner.fit_intercept),
-            learner.damping_on(code.codebook) * _mean_squared_norm(held, has_bias=bool(learner.fit_intercept)),
+            learner.first_curvature(code.codebook, _mean_squared_norm(held, has_bias=bool(learner.fit_intercept))),
+            learner.bytes_per_sample,
         ), given
 
     def span(self, node: int) -> tuple[int, int]:
@@ -129,7 +132,8 @@ class TreeSamples:
     def bytes_in_training(self, node: int, enough: float = 0) -> int:
         """What a node takes while it is learned, or more if that is not more than ``enough``.
 
-        That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples.
+        That is 8 bytes for each feature and child, 24 for each feature, and in memory 8 for each entry of its samples,
+        perhaps more for each sample and child.
         The features are counted only if it matters, and not on disk, where they may be fewer.
         """
         from codekin.kernels.class_vectors import count_entries
@@ -139,6 +143,7 @@ class TreeSamples:
 
         def needed(n_features: int) -> int:
             of_rows = 0 if self.is_on_disk else n_entries * BYTES_PER_VALUE
+            of_rows += (stop - start) * n_children * self.bytes_per_sample
             return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
 
         most = needed(min(n_entries, self.n_features))

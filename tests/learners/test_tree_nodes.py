@@ -12,10 +12,10 @@ from codekin._system.parallel import with_workers
 from codekin.code import Assignment, Code
 from codekin.code.tree import label_tree
 from codekin.data import SparseData, cached_data, write_data
-from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_softmax
+from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_nodes
 from codekin.learners.tree_bits import TreeBits
+from codekin.learners.tree_nodes import LEAST_WEIGHT, affordable_threads
 from codekin.learners.tree_samples import TreeSamples
-from codekin.learners.tree_softmax import LEAST_WEIGHT, affordable_threads
 from codekin.model import FittedCode
 from codekin.progress import subscribe
 from codekin.samples import Samples
@@ -246,8 +246,8 @@ def test_an_interrupted_training_ends_as_if_undisturbed(samples, stored, code, t
         learner.fit(given, code, rng=0, checkpoints=checkpoints)
     assert checkpoints.exists
     learned = []
-    own = tree_softmax._learned_node
-    monkeypatch.setattr(tree_softmax, "_learned_node", lambda job, node: learned.append(node) or own(job, node))
+    own = tree_nodes._learned_node
+    monkeypatch.setattr(tree_nodes, "_learned_node", lambda job, node: learned.append(node) or own(job, node))
     resumed = learner.fit(given, code, rng=0, checkpoints=Checkpoints(tmp_path / "checkpoint", resume=True))
     assert 0 < len(learned) < code.codebook.tree.n_nodes
     assert is_same(resumed, learner.fit(given, code, rng=0))

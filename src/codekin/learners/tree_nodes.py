@@ -1,4 +1,4 @@
-"""Softmax on a tree of classes: each node learns on its own which child its samples belong to.
+"""Learning on a tree of classes: each node learns on its own which child its samples belong to.
 
 Randomness in a node depends only on the seed and the number of the node, so that it does not matter which thread or
 worker trains it, or when, or whether its samples are in memory or on disk.
@@ -6,6 +6,7 @@ worker trains it, or when, or whether its samples are in memory or on disk.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Condition, Lock
@@ -20,7 +21,7 @@ from codekin._system.memory import available_memory, give_back, in_units
 from codekin._system.parallel import available_threads, n_workers, on_threads, share_work
 from codekin._system.rows import SparseRows
 from codekin.code import Code
-from codekin.learners.linear import Float32Array, Validation, score_of
+from codekin.learners.linear import Validation, score_of
 from codekin.learners.training import Callbacks, EpochReport
 from codekin.learners.training_rows import checksum, pass_order
 from codekin.learners.tree_bits import LearnedNode, TreeBits, WeightsByNode, gathered
@@ -59,11 +60,10 @@ class Workspace:
         indptr = self._array("indptr", n_rows + 1, np.int64)
         return SparseRows(indptr, self._array("indices", n_entries, np.int32), self._array("values", n_entries))
 
-    def state(self, n_features: int, n_children: int, curvature: float) -> NDArray[np.float32]:
-        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
-        state = self._array("state", n_features * 2 * n_children).reshape(n_features, 2, n_children)
-        state[:, 0], state[:, 1] = 0, curvature
-        return state
+    def zeros(self, name: str, *shape: int) -> NDArray[np.float32]:
+        array = self._array(name, math.prod(shape)).reshape(shape)
+        array[...] = 0
+        return array
 
     def _array(self, name: str, length: int, dtype: type = np.float32) -> NDArray[Any]:
         if name not in self._arrays or length > len(self._arrays[name]):
@@ -220,7 +220,7 @@ SHARES_PER_WORKER = 16
 def fit_nodes(
     learner: Any, samples: Samples, code: Code, *, rng: Any, validation: Validation | None, callbacks: Callbacks
 ) -> TreeBits:
-    """Learn a softmax over the children of every node of a tree, with the learner's settings.
+    """Learn to tell the children of every node of a tree apart, with the learner's settings.
 
     Validation samples are only for the score in the report after the last pass. Checkpoints are of finished nodes.
     """
@@ -248,11 +248,32 @@ class _Job(NamedTuple):
     memory: NodeMemory | None
 
 
+class SoftmaxSteps(NamedTuple):
+    """How a node is learned: by Newton steps of a softmax over its children, with curvatures for all weights."""
+
+    step: float
+
+    def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int, curvature: float) -> Any:  # noqa: ARG002
+        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
+        state = workspace.zeros("state", n_features, 2, n_children)
+        state[:, 1] = curvature
+        return (state,)
+
+    def make(self, rows: tuple[Any, ...], children: Any, weights: Any, order: NDArray[np.int64], state: Any) -> None:
+        from codekin.kernels.label_tree import node_softmax_pass
+
+        node_softmax_pass(*rows, children, weights, order, self.step, *state)
+
+    def least_weight(self, _: float) -> float:
+        """Up to which size weights are dropped."""
+        return LEAST_WEIGHT
+
+
 class _Passes(NamedTuple):
     """How every node is trained."""
 
     n_epochs: int
-    step: float
+    steps: Any
     shuffle: bool
     seed: int
     has_bias: bool
@@ -277,15 +298,15 @@ def _fitted(
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
     n_threads = affordable_threads(learner.max_memory, own, nodes, learner.n_threads or available_threads())
     seed = int(np.random.default_rng(rng).integers(2**63))
-    passes = _Passes(n_epochs, learner.step, learner.shuffle, seed, learner.fit_intercept, learns_on)
+    passes = _Passes(n_epochs, learner.node_steps, learner.shuffle, seed, learner.fit_intercept, learns_on)
     before = None if begun is None else WeightsByNode.of(begun)
     memory = NodeMemory(learner.max_memory)
     training: dict[str, Any] = {}
     if checkpoints is not None:
         training = {
-            "learner": "softmax on a tree",
+            "learner": type(learner).__name__,
             **passes._asdict(),
-            "damping": learner.damping_on(code.codebook),
+            "curvature": own.curvature,
             "n_samples": len(own.leaves),
             "n_features": own.n_features,
             "samples_checksum": given.checksum,
@@ -333,9 +354,9 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     passes, samples, begun, _, memory = job
     assert memory is not None
     with memory.workspace_for(samples, node) as workspace:
-        state, features = _trained(job, node, workspace)
+        (state, *_), features = _trained(job, node, workspace)
         is_bias = passes.has_bias & (features == samples.n_features - 1)
-        thresholds = np.where(is_bias, np.float32(0), np.float32(LEAST_WEIGHT))
+        thresholds = np.where(is_bias, np.float32(0), np.float32(passes.steps.least_weight(samples.curvature)))
         counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
         of_child = of_child.astype(np.min_scalar_type(state.shape[2] - 1))
     found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
@@ -345,10 +366,8 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     return LearnedNode(*map(np.concatenate, parts))
 
 
-def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[Float32Array, NDArray[np.int32]]:
-    """The weights and curvatures of a node after all passes, (n_features, 2, n_children), and their features."""
-    from codekin.kernels.label_tree import node_softmax_pass
-
+def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
+    """The state of a node after all passes, the weights in the first array, and their features."""
     passes, samples, begun, _, _ = job
     start, stop, n_entries, n_children, children, weights, is_large = samples.node(node)
     number_of_feature = workspace.number_of_feature
@@ -358,20 +377,20 @@ def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[Float32Array, 
     else:
         own = workspace.rows(stop - start, n_entries)
         features = samples.copy_rows(start, stop, own, number_of_feature)
-    state = workspace.state(len(features), n_children, samples.curvature)
+    state = passes.steps.begun(workspace, stop - start, len(features), n_children, samples.curvature)
     if begun is not None:
-        begun.put_into(state, node, features)
+        begun.put_into(state[0], node, features)
     for epoch in range(passes.n_epochs):
         seed: Any = [passes.seed, node, epoch]
         order = pass_order(stop - start, seed, is_shuffled=passes.shuffle)
         if not is_large:
-            node_softmax_pass(own.indptr, own.indices, own.values, children, weights, order, passes.step, state)
+            passes.steps.make((own.indptr, own.indices, own.values), children, weights, order, state)
             continue
         for places, rows, row_of_place in samples.pieces(start + order):
             local, of_row = number_of_feature[rows.indices], np.empty(len(places), dtype=np.intp)
             of_row[row_of_place] = places - start
-            of_samples = rows.indptr, local, rows.values, children[of_row], weights[of_row]
-            node_softmax_pass(*of_samples, row_of_place, passes.step, state)
+            own_rows = rows.indptr, local, rows.values
+            passes.steps.make(own_rows, children[of_row], weights[of_row], row_of_place, state)
     if is_large:
         number_of_feature[features] = -1
     return state, features

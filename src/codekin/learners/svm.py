@@ -1,0 +1,158 @@
+"""Linear support vector machines: every bit, or every child of a node, is separated from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codekin._system.checkpoints import Checkpoints
+from codekin._system.rows import StoredRows
+from codekin.code import Code, Codebook
+from codekin.learners.linear import Float32Array, LinearBits, Validation, score_of
+from codekin.learners.online import CheckedLearner
+from codekin.learners.training import Callbacks, EpochReport
+from codekin.learners.training_rows import StreamedRows, pass_order, training_rows
+from codekin.learners.tree_nodes import Workspace, fit_nodes
+from codekin.samples import Samples
+
+LEAST_WEIGHT = 0.1
+"""Smaller weights of nodes are dropped, for samples of length 1: of texts of 58 classes 79.7 % are right with an eighth
+of the weights, and 79.7 % with all of them; of 374 classes 91.6 and 91.7 %, with 3 % of them."""
+
+
+class SVMSteps(NamedTuple):
+    """How a node is learned: the machines of all children go through its samples together."""
+
+    regularisation: float
+
+    def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int, damping: float) -> Any:
+        """Weights and dual variables 0, the signs of the children, and what is added to squared norms."""
+        weights = workspace.zeros("state", n_features, 1, n_children)
+        signs = (2 * np.eye(n_children) - 1).astype(np.float32)
+        return weights, workspace.zeros("duals", n_samples, n_children), signs, damping
+
+    def make(self, rows: tuple[Any, ...], children: Any, weights: Any, order: NDArray[np.int64], state: Any) -> None:
+        from codekin.kernels.svm import svm_pass
+
+        learned, duals, signs, damping = state
+        svm_pass(*rows, children, signs, weights, order, damping, learned[:, 0], duals)
+
+    def least_weight(self, damping: float) -> float:
+        """Up to which size weights are dropped, for samples of any length."""
+        return LEAST_WEIGHT / float(np.sqrt(2 * self.regularisation * damping))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSVM(CheckedLearner):
+    """Learns each bit by a linear support vector machine with a squared hinge loss.
+
+    The machines of all bits go through the samples together, by dual coordinate descent (Hsieh et al. 2008), in a
+    fraction of the time of one after the other; samples have to be in memory. On a tree every node separates each of
+    its children from the others, and weights below 0.1 are dropped. If all classes are children of the root, these are
+    the machines of one-vs-rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        How much a sample on the wrong side counts, for samples of mean squared length 1: the larger, the closer the
+        machines follow the samples.
+    n_epochs : int, default=10
+        How many passes over the samples.
+    shuffle : bool, default=True
+        Whether each pass has a new random order.
+    class_weight : "balanced" or array-like of shape (n_classes,), optional
+        Multiplies the weights of a class's samples. ``"balanced"`` makes every class count the same.
+    max_memory : int, optional
+        The most bytes that weights and dual variables, four of each feature and each sample per bit, may take.
+    n_threads : int, optional
+        The number of threads for margins; by default, one per processor.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from codekin.code import Assignment
+    >>> from codekin.codebooks import one_vs_rest
+    >>> X = sparse.eye_array(5, format="csr")
+    >>> code = Code(one_vs_rest(5), Assignment.identity(5))
+    >>> LinearSVM().fit(Samples(X, np.arange(5)), code, rng=0).margins(X).argmax(axis=1)
+    array([0, 1, 2, 3, 4])
+    """
+
+    C: float = 1.0
+    n_epochs: int = 10
+    shuffle: bool = True
+    class_weight: Literal["balanced"] | ArrayLike | None = None
+    max_memory: int | None = None
+    n_threads: int | None = None
+
+    _from_one: ClassVar[tuple[str, ...]] = ("n_epochs",)
+    _positive: ClassVar[tuple[str, ...]] = ("max_memory", "C")
+    fit_intercept: ClassVar[bool] = True
+    """Bits of one-vs-rest have few positive samples."""
+    learns_probabilities: ClassVar[bool] = False
+    needs_temperature: ClassVar[bool] = True
+    """Margins are distances, not logarithms of odds."""
+    learns_trees: ClassVar[bool] = True
+    bytes_per_sample: ClassVar[int] = 4
+    """The dual variable of each bit."""
+
+    @property
+    def node_steps(self) -> SVMSteps:
+        """How a node of a tree is learned."""
+        return SVMSteps(self.C)
+
+    def first_curvature(self, codebook: Codebook, mean_squared_norm: float) -> float:  # noqa: ARG002
+        """What is added to the squared norm of a sample; the norms include the feature of the bias."""
+        return (mean_squared_norm - 1 or 1.0) / (2 * self.C)
+
+    def decoding_loss(self, codebook: Codebook) -> str:
+        """The default decoding loss: that of the nodes of a tree, otherwise hinge."""
+        return codebook.softmax_loss if codebook.learned_in == "nodes" else "hinge"
+
+    def fit(
+        self,
+        samples: Samples,
+        code: Code,
+        *,
+        rng: np.random.Generator | int | None = None,
+        validation: Validation | None = None,
+        on_epoch: Callable[[EpochReport], None] | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> Any:
+        """Learn every bit of a code; the arguments are those of :meth:`codekin.learners.Softmax.fit`.
+
+        All passes are made. Validation samples are only for the score in the report after the last one.
+        """
+        if isinstance(samples.X, StoredRows):
+            raise ValueError("LinearSVM learns from samples in memory. Got rows on disk; use Softmax or AROW instead.")
+        callbacks = Callbacks(on_epoch, checkpoints)
+        if code.codebook.learned_in == "nodes":
+            return fit_nodes(self, samples, code, rng=rng, validation=validation, callbacks=callbacks)
+        started, bits = perf_counter(), self._fitted(samples, code, np.random.default_rng(rng))
+        if on_epoch is not None:
+            score = None if validation is None else score_of(bits, validation)
+            on_epoch(EpochReport(self.n_epochs, self.n_epochs, 1, 1, perf_counter() - started, score, lambda: bits))
+        return bits
+
+    def _fitted(self, samples: Samples, code: Code, rng: np.random.Generator) -> LinearBits:
+        from codekin.kernels.svm import svm_pass
+
+        rows = training_rows(self, samples, code)
+        assert not isinstance(rows, StreamedRows)
+        needed = 4 * (rows.n_features + rows.n_rows) * code.n_bits
+        if needed > self._memory_limit:
+            self._refuse_memory(needed, rows.n_features, code.n_bits, ", or AROW, which can learn the bits in blocks")
+        signs = code.coding_matrix.astype(np.float32)
+        weights: Float32Array = np.zeros((rows.n_features, code.n_bits), dtype=np.float32)
+        duals = np.zeros((rows.n_rows, code.n_bits), dtype=np.float32)
+        damping = self.first_curvature(code.codebook, rows.mean_squared_norm)
+        indptr, indices, values, classes = rows.arrays
+        for seed in rng.integers(2**63, size=self.n_epochs).tolist():
+            order = pass_order(rows.n_rows, seed, is_shuffled=self.shuffle)
+            svm_pass(indptr, indices, values, classes, signs, rows.weight_of_sample, order, damping, weights, duals)
+        return LinearBits(weights[:-1], weights[-1], self.n_threads)
