@@ -48,7 +48,7 @@ def test_words_are_enough_where_letters_add_nothing():
 
 
 def test_more_classes_try_trigrams_for_the_re_ranking(forms, monkeypatch):
-    monkeypatch.setattr("codekin.estimators.text_features.FEW_CLASSES", N_CLASSES)
+    monkeypatch.setattr("codekin.estimators.text_features.FLAT_CLASSES", N_CLASSES)
     tried = TextClassifier(random_state=0).fit(*forms).vectorizer_.tried
     assert list(tried)[:4] == ["words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams"]
 

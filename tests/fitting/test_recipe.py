@@ -68,9 +68,11 @@ def test_few_classes_on_trellises_and_dense_samples_that_are_no_embeddings_are_n
     dense = topics.train.X.toarray()
     assert [open_settings(120, X).rerank for X in (dense, 100 * dense, dense + 1)] == ["learned", None, None]
     assert open_settings(5, topics.train.X, rerank="centroid").rerank == "centroid"
-    assert [open_settings(n, topics.train.X, code="auto").rerank for n in (2, 3, 499, 500)] == [None] * 3 + ["learned"]
+    assert [open_settings(n, topics.train.X, code="auto").rerank for n in (2, 3, 999, 1_000)] == [None] * 3 + [
+        "learned"
+    ]
     softmax = {"code": "auto", "estimator": "softmax"}
-    assert [open_settings(n, topics.train.X, **softmax).rerank for n in (2, 3, 499)] == [None, "learned", "learned"]
+    assert [open_settings(n, topics.train.X, **softmax).rerank for n in (2, 3, 999)] == [None, "learned", "learned"]
 
 
 @pytest.mark.parametrize("n_bytes", [40_000, 120_000, 10**6])

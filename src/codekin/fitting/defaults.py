@@ -28,12 +28,10 @@ MANY_CLASSES, SEVERAL_CLASSES = 100, 3
 """From this many classes on, embeddings and sparse samples get a label tree by default, and a search for the order of
 a trellis and a re-ranking are worth their time. Trees are as accurate as trellises of 150 and 374 classes and more
 accurate beyond, with fewer bytes, a third of the time per prediction and a quarter of the training time or less."""
-FEW_CLASSES = 500
-"""Fewer classes of sparse samples are children of one node, each with a support vector machine: on 58, 150 and 374
-classes of texts that is 1.0, 0.3 and 0.2 points better than a tree that is re-ranked, in less time and fewer bytes
-(``benchmarks/few_classes.py``); on 713 and 1,532 classes it is 0.1 and 1.0 points worse. On trellises with re-ranking,
-width 2 and a searched order are half a point better than width 10: 91.7 and 91.1 % on 150 classes, in three times the
-time."""
+FLAT_CLASSES = 1_000
+"""Fewer classes of sparse samples are children of one node, each with a support vector machine: on 58, 150, 374 and 713
+classes of texts that is 1.0, 0.3, 0.2 and 0.8 points better than a tree that is re-ranked, in fewer bytes; on 1,532
+classes it is 0.1 points worse, and training and predictions take twice as long."""
 MOST_FLAT_BYTES = 2**30
 """The most memory for the weights and dual variables of these machines."""
 FEW_SAMPLES = 300
@@ -44,6 +42,9 @@ LENGTH_FACTOR, MOST_IN_COMMON = 10.0, 0.5
 WIDTHS = (10, 5, 2)
 """The default is the first of these widths whose weights fit into memory. At width 2 the bits know less about ten
 digits than the class means do; beyond 10, a point costs twice the time and memory."""
+FEW_CLASSES = 500
+"""With fewer classes and re-ranking, width 2 and a searched order are half a point better than width 10: 91.7 and
+91.1 % on 150 classes, in three times the time."""
 NARROW_ORDER, NARROW_ORDER_RANKED = 9, 4
 """The greatest widths at which the order of the classes is searched, without and with re-ranking: above, it is not
 measurably better than the depth-first order."""
@@ -239,7 +240,7 @@ def _are_few(s: Any) -> bool:
     """Whether a tree of the classes of sparse samples is learned at once: it is not learned in turns."""
     is_unlimited = getattr(s.given["estimator"], "max_memory", None) is None and not isinstance(s.X, StoredRows)
     is_enough = is_sparse(s.X) and s.X.shape[0] >= FEW_SAMPLES
-    return bool(SEVERAL_CLASSES <= s.n_classes < FEW_CLASSES and is_enough and is_unlimited)
+    return bool(SEVERAL_CLASSES <= s.n_classes < FLAT_CLASSES and is_enough and is_unlimited)
 
 
 def _are_flat(s: Any) -> bool:

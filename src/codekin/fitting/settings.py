@@ -274,7 +274,7 @@ EXTREME_SETTINGS = table_of(
         f"The learner: {', '.join(LEARNERS)}.",
         names=(AUTO, *LEARNERS),
         more=(object,),
-        auto="svm for fewer than 500 classes of sparse samples; otherwise arow at width 2 and softmax above",
+        auto="svm for fewer than 1,000 classes of sparse samples; otherwise arow at width 2 and softmax above",
         section=LEARNING,
     ),
     replace(
