@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from codekin._system.parallel import run_blocks
 from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.code.geometry import packed_bits
 from codekin.decoding.decoder import Decoder, Slopes, check_k, secants
 from codekin.decoding.losses import STABLE_UNITS, get_loss
 
@@ -255,9 +256,9 @@ class MinimumLossDecoder(BlockDecoder):
         from codekin.kernels.hamming import nearest_codewords, nearest_ternary_codewords
 
         nearest = np.empty(len(margins), dtype=np.int64)
-        signs, codewords = _pack(margins > 0), _pack(self.coding_matrix > 0).T.copy()
+        signs, codewords = packed_bits(margins > 0), packed_bits(self.coding_matrix > 0).T.copy()
         if self._is_ternary or not margins.all():
-            known, used = _pack(margins != 0), _pack(self.coding_matrix != 0).T.copy()
+            known, used = packed_bits(margins != 0), packed_bits(self.coding_matrix != 0).T.copy()
 
             def fill(start: int, stop: int) -> None:
                 nearest_ternary_codewords(signs[start:stop], known[start:stop], codewords, used, nearest[start:stop])
@@ -328,11 +329,3 @@ def as_margins(margins: Margins, n_bits: int) -> Margins:
     if array.ndim != 2 or array.shape[1] != n_bits:
         raise ValueError(f"The margins must have shape (n_samples, {n_bits}), one column per bit. Got {array.shape}.")
     return array
-
-
-def _pack(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Rows of booleans as rows of 64-bit words, padded with zeros."""
-    packed = np.packbits(bits, axis=1)
-    padded = np.zeros((len(bits), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
-    padded[:, : packed.shape[1]] = packed
-    return padded.view(np.uint64)
