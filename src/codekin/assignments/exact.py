@@ -57,10 +57,7 @@ def exhaustive_search(problem: QuadraticProblem, budget: Budget, _seed: int) -> 
 
 
 def all_scores(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    squared: bool = False,
+    codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike, *, squared: bool = False
 ) -> FloatArray:
     """The class-codeword scores of all assignments to at most 10 codewords, in the order of :func:`nth_assignment`.
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from codekin._system.arrays import frozen
+from codekin._system.rows import is_sparse
 from codekin.classes._tree_arrays import listed
 from codekin.classes.interface import MAX_DENSE_CLASSES, ClassDistances, PartialDistances, SummedDistances
 from codekin.code import CodingMatrix, FloatArray
@@ -238,7 +239,7 @@ class EmbeddingDistances(SummedDistances):
     @cached_property
     def _centred(self) -> Any:
         """The vectors, centred unless that fills in zeros: the distances are the same, with less rounding."""
-        return self.vectors if sparse.issparse(self.vectors) else self.vectors - self.vectors.mean(axis=0)
+        return self.vectors if is_sparse(self.vectors) else self.vectors - self.vectors.mean(axis=0)
 
     @cached_property
     def _squares(self) -> FloatArray:
@@ -266,11 +267,11 @@ class EmbeddingDistances(SummedDistances):
     def _gram_squares(self) -> float:
         """The sum of the squared inner products of all pairs of vectors."""
         x = self._centred
-        if not sparse.issparse(x) and x.shape[1] <= min(self.n_classes, MAX_DENSE_CLASSES):
+        if not is_sparse(x) and x.shape[1] <= min(self.n_classes, MAX_DENSE_CLASSES):
             return float(np.sum((x.T @ x) ** 2))
         step = max(1, _BLOCK_ENTRIES // self.n_classes)
         products = (x[start : start + step] @ x.T for start in range(0, self.n_classes, step))
-        return sum(float(np.sum((block.data if sparse.issparse(block) else block) ** 2)) for block in products)
+        return sum(float(np.sum((block.data if is_sparse(block) else block) ** 2)) for block in products)
 
     def _blocks(self) -> Iterator[tuple[slice, slice, FloatArray]]:
         """Blocks of distances on and above the diagonal."""
@@ -287,7 +288,7 @@ class EmbeddingDistances(SummedDistances):
     def _block(self, rows: slice, columns: slice) -> FloatArray:
         x, q = self._centred, self._squares
         products = x[rows] @ x[columns].T
-        if sparse.issparse(products):
+        if is_sparse(products):
             products = products.toarray()
         scale = q[rows, None] + q[None, columns]
         squares = scale - 2 * products
@@ -313,7 +314,7 @@ class EmbeddingDistances(SummedDistances):
 
 def _checked_vectors(vectors: Any) -> Any:
     checked: Any
-    if sparse.issparse(vectors):
+    if is_sparse(vectors):
         checked = sparse.csr_array(cast(Any, vectors)).astype(np.float64)
         values = checked.data
     else:
@@ -327,7 +328,7 @@ def _checked_vectors(vectors: Any) -> Any:
 
 
 def _row_squares(x: Any) -> FloatArray:
-    if sparse.issparse(x):
+    if is_sparse(x):
         return np.asarray(x.multiply(x).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray(np.einsum("ij,ij->i", x, x))
 
