@@ -28,9 +28,11 @@ from codekin.classes.distances import CLASS_DISTANCES
 from codekin.codebooks import CODEBOOKS
 from codekin.data import load_dataset, vectorized
 from codekin.pages.html import Beside, Cell, Column, Command, Page, Paragraph, Picture, Section, Table, write_page
-from codekin.plots.assignments import assignment_views, draw_coding_matrices, draw_distances
+from codekin.code.geometry import codeword_distances
+from codekin.plots import CodewordDistanceDisplay, CodingMatrixDisplay
+from codekin.plots.assignments import readable_columns, similarity_order
+from codekin.plots.code_displays import draw_idea
 from codekin.plots.fit_displays import PolicyComparison, draw_policy_comparison
-from codekin.plots.assignments import draw_idea
 from codekin.plots.style import save_figure
 
 POLICIES = ("random", "preserving")
@@ -156,15 +158,24 @@ def learn_diagnoses(n_seeds):
 N_BITS_DRAWN = 5
 
 
-def example_views(seed=0):
-    """One codebook for the ten digits, under a typical random assignment (the median of 99) and a preserving one."""
+def example_displays(seed=0):
+    """One codebook for the ten digits, under a typical random assignment (the median of 99) and a preserving one.
+
+    By policy, its coding matrix, and its distances between codewords beside those between digits.
+    """
     digits, rng = load_dataset("digits"), np.random.default_rng(seed)
     codebook = CODEBOOKS["dense_random"](len(digits.class_names), N_BITS_DRAWN, rng=rng)
     distances = CLASS_DISTANCES["means"](digits.X, digits.y)
     by_score = sorted((assign(codebook, distances, "random", rng=rng) for _ in range(99)), key=lambda one: one.score)
     chosen = {"random": by_score[len(by_score) // 2], "preserving": assign(codebook, distances, "preserving", rng=rng)}
-    matrices = {policy: codebook.coding_matrix(result.assignment) for policy, result in chosen.items()}
-    return assignment_views(distances.matrix(), matrices, digits.class_names)
+    order = similarity_order(distances.matrix())
+    names, of_digits = [digits.class_names[k] for k in order], distances.matrix()[np.ix_(order, order)]
+    codes, pairs = {}, {}
+    for policy, result in chosen.items():
+        matrix, bits = readable_columns(codebook.coding_matrix(result.assignment)[order])
+        codes[policy] = CodingMatrixDisplay(matrix, names, bits=bits)
+        pairs[policy] = CodewordDistanceDisplay(of_digits, codeword_distances(matrix, matrix), names)
+    return codes, pairs
 
 
 # --- The page --------------------------------------------------------------------------------------------------------
@@ -191,13 +202,12 @@ def write_results(folder, comparisons, equidistant, diagnoses, *, command, secon
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps(numbers, indent=1), encoding="utf-8")
-    views = example_views()
+    codes, pairs = example_displays()
     digits = {policy: comparisons["digits"][0].mean(policy).value for policy in POLICIES}
-    figures = {
-        "idea": draw_idea(views, digits, class_label="digit"),
-        "codewords": draw_coding_matrices(views, class_label="digit"),
-        "distances": draw_distances(views),
-    }
+    figures = {"idea": draw_idea(codes, digits, class_label="digit")}
+    for policy in POLICIES:
+        figures[f"codewords-{policy}"] = codes[policy].plot().figure_
+        figures[f"distances-{policy}"] = pairs[policy].plot().figure_
     for problem, its_comparisons in comparisons.items():
         title = f"{problem}, {PROBLEMS[problem][1]}, {n_draws} draws"
         figures[f"accuracy-{problem}"] = draw_policy_comparison(its_comparisons, title=title)
@@ -208,7 +218,7 @@ def write_results(folder, comparisons, equidistant, diagnoses, *, command, secon
         opening=opening(pictures["idea"], digits, n_draws),
         sections=[
             method_section(n_draws),
-            matrix_section(views, pictures),
+            matrix_section(codes, pictures),
             *(problem_section(name, comparisons[name], equidistant, pictures) for name in comparisons),
             diagnoses_section(diagnoses),
             Section("Once more", [Paragraph("The same numbers come from the same command:"), Command(command)]),
@@ -256,27 +266,32 @@ def method_section(n_draws):
     return Section("What was compared", [Paragraph(text) for text in texts])
 
 
-def matrix_section(views, pictures):
-    before, after = views.n_changes["random"], views.n_changes["preserving"]
+def matrix_section(codes, pictures):
     explanation = Paragraph(
         f"One codebook for the ten digits, {N_BITS_DRAWN} bits, assigned by chance (the median of 99 random "
         "assignments) and on purpose. The digits are listed so that neighbours have similar means. Both matrices have "
         "the same codewords, in different rows; columns are put in a readable order and begin with +1, which changes "
-        "no classifier."
+        "no classifier. Every change of colour down a column is a border between similar digits that a bit has to "
+        "learn. In the plots below, a dot is a pair of digits, and the closest pair is named. Under the preserving "
+        "assignment close digits get close codewords, as far as the codebook allows; r is the correlation."
     )
-    codewords = Picture(
-        pictures["codewords"],
-        "The coding matrix under a random and under a preserving assignment, row by row.",
-        "Every change of colour down a column is a border between similar digits that a bit has to learn: "
-        f"{before} under the random assignment, {after} under the preserving one.",
-    )
-    distances = Picture(
-        pictures["distances"],
-        "For all pairs of digits: bits in which their codewords differ, against their distance.",
-        "A dot is a pair of digits; the closest pair is named. Under the preserving assignment close digits get close "
-        "codewords, as far as the codebook allows; r is the correlation.",
-    )
-    return Section("What the assignment does", [explanation, Beside([codewords, distances])])
+    codewords = [
+        Picture(
+            pictures[f"codewords-{policy}"],
+            f"The coding matrix under a {policy} assignment, row by row.",
+            f"A {policy} assignment: {codes[policy].n_changes} changes of colour.",
+        )
+        for policy in POLICIES
+    ]
+    distances = [
+        Picture(
+            pictures[f"distances-{policy}"],
+            "For all pairs of digits: bits in which their codewords differ, against their distance.",
+            f"Pairs of digits under a {policy} assignment.",
+        )
+        for policy in POLICIES
+    ]
+    return Section("What the assignment does", [explanation, Beside(codewords), Beside(distances)])
 
 
 def problem_section(problem, comparisons, equidistant, pictures):

@@ -269,13 +269,15 @@ def test_typed_diagnoses_find_their_category(diagnoses):
 
 
 def test_the_preserving_assignment_that_is_drawn_follows_the_classes(demo):
-    views = demo.example_views()
-    assert views.correlations["preserving"] > 0.4
-    assert views.correlations["preserving"] > views.correlations["random"]
+    codes, pairs = demo.example_displays()
+    assert pairs["preserving"].correlation > 0.4
+    assert pairs["preserving"].correlation > pairs["random"].correlation
+    assert codes["preserving"].n_changes < codes["random"].n_changes
 
 
 def test_the_folder_holds_the_page_the_numbers_and_the_figures_and_nothing_else(folder):
-    names = ("accuracy-digits", "accuracy-yeast", "codewords", "distances", "idea")
+    of_policies = [f"{what}-{policy}" for what in ("codewords", "distances") for policy in ("random", "preserving")]
+    names = ("accuracy-digits", "accuracy-yeast", *of_policies, "idea")
     figures = {f"figures/{name}.{suffix}" for name in names for suffix in ("png", "svg")}
     found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert found == figures | {"index.html", "results.json"}
@@ -289,7 +291,7 @@ def test_the_page_shows_every_mean_and_every_answer(folder, compared, diagnoses)
     for text, candidates in diagnoses["answers"].items():
         assert text in page
         assert all(candidate["code"] in page for candidate in candidates)
-    assert page.count("<img ") == 5
+    assert page.count("<img ") == 7
 
 
 def test_the_page_opens_with_a_picture_of_both_accuracies(folder, compared):

@@ -24,7 +24,7 @@ from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
 from codekin._system.files import whole_file
-from codekin.plots.assignments import draw_idea
+from codekin.plots.code_displays import draw_idea
 from codekin.plots.style import INK, PALETTE, darken, figure_style
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -60,7 +60,8 @@ def idea() -> None:
     draws = [demo["one_draw"]("digits", "dense_random", demo["N_BITS_DRAWN"], seed)[0] for seed in range(N_DRAWS)]
     accuracies = {policy: float(np.mean([draw[policy] for draw in draws])) for policy in demo["POLICIES"]}
     print(f"digits, {demo['N_BITS_DRAWN']} linear SVMs, {N_DRAWS} draws:", accuracies)
-    save_on_both_papers(draw_idea(demo["example_views"](), accuracies, class_label="digit"), "idea")
+    codes, _ = demo["example_displays"]()
+    save_on_both_papers(draw_idea(codes, accuracies, class_label="digit"), "idea")
 
 
 # --- The frontier ----------------------------------------------------------------------------------------------------

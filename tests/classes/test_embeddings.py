@@ -8,8 +8,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from codekin.classes.distances import embedding_distances, read_word_vectors
-from codekin.classes.embeddings import name_vectors
 from codekin.classes.interface import PartialDistances
+from codekin.classes.vectors import name_vectors
 
 WORDS = {"cat": [1.0, 0.0], "fish": [0.0, 2.0], "aquarium": [2.0, 2.0], "ice_cream": [5.0, 5.0], "T-shirt": [7.0, 7.0]}
 

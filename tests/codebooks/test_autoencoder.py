@@ -26,7 +26,7 @@ def objective(weights, rows, separation, separation_weight):
 
 
 def test_gradients_agree_with_differences_of_the_objective():
-    rows = _centred(class_similarities(places(6), 1.0))
+    rows = _centred(class_similarities("autoencoder", places(6), 6, 1.0))
     weights = _first_weights(6, 4, np.random.default_rng(0))
     found = gradients(weights, rows, 0.4, 2.0)
     for part, gradient in zip(weights, found, strict=True):
@@ -40,7 +40,7 @@ def test_gradients_agree_with_differences_of_the_objective():
 
 
 def test_the_margin_keeps_hidden_layers_apart_at_the_price_of_the_reconstruction():
-    rows = _centred(class_similarities(groups(2, 5)[0], 1.0))
+    rows = _centred(class_similarities("autoencoder", groups(2, 5)[0], 10, 1.0))
     nearest, errors = [], []
     for weight in (0.0, 10.0):
         start = _first_weights(10, 8, np.random.default_rng(0))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from tests.reference.codebook_search import min_distance, packed_rows
 
-from codekin.codebooks.drawing import packed_bits
+from codekin.codebooks.drawing import Draws
 from codekin.kernels.hamming import min_distances, pack_rows
 
 SHAPES = [(2, 1), (3, 5), (7, 63), (6, 64), (5, 65), (4, 130)]
@@ -10,10 +10,10 @@ SHAPES = [(2, 1), (3, 5), (7, 63), (6, 64), (5, 65), (4, 130)]
 
 def doubled_min_distances(codebooks, *, is_ternary, zero_pair=0, floor=0):
     doubled = np.empty(len(codebooks), dtype=np.intp)
-    signs, used = packed_bits(codebooks > 0), packed_bits(codebooks != 0)
+    drawn = Draws.of(codebooks)
     # Compiled integers wrap around in silence; NumPy's, which stand in when compilation is off, warn.
     with np.errstate(over="ignore"):
-        min_distances(signs, used, is_ternary, zero_pair, floor, codebooks.shape[2], doubled)
+        min_distances(drawn.signs, drawn.used, is_ternary, zero_pair, floor, codebooks.shape[2], doubled)
     return doubled
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from codekin.plots.assignments import HEADINGS, assignment_views, draw_idea
+from codekin.plots import CodingMatrixDisplay
+from codekin.plots.code_displays import HEADINGS, draw_idea
 from tests.plots.looks import assert_no_text_lies_on_another, share_of_bit_colours
 
 CODEWORDS = np.where((np.arange(8)[:, None] >> np.arange(3)) & 1, 1, -1).astype(np.int8)
@@ -11,10 +12,9 @@ CODEWORDS = np.where((np.arange(8)[:, None] >> np.arange(3)) & 1, 1, -1).astype(
 
 @pytest.fixture(scope="module")
 def figure():
-    distances = np.abs(np.subtract.outer(np.arange(8), np.arange(8))).astype(float)
-    shuffled = np.random.default_rng(0).permutation(8)
-    views = assignment_views(distances, {"random": CODEWORDS[shuffled], "preserving": CODEWORDS}, "abcdefgh")
-    return draw_idea(views, {"random": 81.04, "preserving": 90.96}, class_label="letter")
+    matrices = {"random": CODEWORDS[np.random.default_rng(0).permutation(8)], "preserving": CODEWORDS}
+    displays = {policy: CodingMatrixDisplay(matrix, "abcdefgh") for policy, matrix in matrices.items()}
+    return draw_idea(displays, {"random": 81.04, "preserving": 90.96}, class_label="letter")
 
 
 def test_both_accuracies_are_shown(figure):

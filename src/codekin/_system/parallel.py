@@ -148,15 +148,12 @@ def n_workers() -> int:
     return int(effective_n_jobs(None))
 
 
-def share_work(
-    function: Callable[[Shared, Part], Found], shared: Shared, parts: Sequence[Part], *, n_threads: int | None = 1
-) -> Iterator[Found]:
+def share_work(function: Callable[[Shared, Part], Found], shared: Shared, parts: Sequence[Part]) -> Iterator[Found]:
     """Call ``function(shared, part)`` on the workers for every part; yields the results in order as they come in.
 
     ``shared`` is sent to each worker once: processes on this machine memory-map its large arrays. On a Dask cluster,
     workers pass it on to each other and the scheduler keeps a copy. The function may be called again for a part whose
-    worker was lost, and must not change ``shared``. Each worker may use ``n_threads`` for a part; None for all that it
-    has.
+    worker was lost, and must not change ``shared``. Each worker uses one thread.
     """
     from joblib import Parallel, delayed
 
@@ -166,7 +163,7 @@ def share_work(
     # Copy-on-write arrays count as writable, so kernels compiled for ordinary arrays accept them.
     pool = Parallel(n_jobs, return_as=returned_as("generator"), mmap_mode="c")
     try:
-        yield from pool(delayed(_call)(function, placed, part, n_threads, parent) for part in parts)
+        yield from pool(delayed(_call)(function, placed, part, parent) for part in parts)
     except BrokenProcessPool as error:
         raise ChildProcessError(
             "A worker process ended before it finished its work: it was killed, or memory ran out."
@@ -247,9 +244,7 @@ def _itself(value: Shared) -> Shared:
     return value
 
 
-def _call(
-    function: Callable[[Shared, Part], Found], shared: Shared, part: Part, n_threads: int | None, parent: int | None
-) -> Found:
+def _call(function: Callable[[Shared, Part], Found], shared: Shared, part: Part, parent: int | None) -> Found:
     end_with(parent)
     from joblib import parallel_config
     from threadpoolctl import threadpool_limits
@@ -260,5 +255,5 @@ def _call(
     elif ray is not None and isinstance(shared, ray.ObjectRef):
         shared = ray.get(shared)
     # Workers don't start workers of their own: otherwise Dask would share the work of a part again.
-    with limited_threads(n_threads), threadpool_limits(n_threads, "blas"), parallel_config(backend="sequential"):
+    with limited_threads(1), threadpool_limits(1, "blas"), parallel_config(backend="sequential"):
         return function(shared, part)

@@ -57,11 +57,7 @@ def exhaustive_search(problem: QuadraticProblem, budget: Budget, _seed: int) -> 
 
 
 def all_scores(
-    codebook: Codebook,
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    *,
-    squared: bool = False,
-    n_threads: int | None = None,
+    codebook: Codebook, class_distances: ClassDistances | ClassTree | ArrayLike, *, squared: bool = False
 ) -> FloatArray:
     """The class-codeword scores of all assignments to at most 10 codewords, in the order of :func:`nth_assignment`.
 
@@ -80,12 +76,12 @@ def all_scores(
     n_classes, n_codewords = problem.n_classes, problem.n_codewords
     padded = np.zeros((n_codewords, n_codewords))
     padded[:n_classes, :n_classes] = a
-    inner_products = all_objectives(QuadraticProblem(padded[None], d[None], n_classes), n_threads=n_threads)
+    inner_products = all_objectives(QuadraticProblem(padded[None], d[None], n_classes))
     squared_norms: FloatArray | float = float(np.sum(d**2))
     if n_codewords > n_classes:
         # The norm of the distances in use is a sum over pairs of classes, too.
         padded[:n_classes, :n_classes] = 1.0
-        squared_norms = all_objectives(QuadraticProblem(padded[None], d[None] ** 2, n_classes), n_threads=n_threads)
+        squared_norms = all_objectives(QuadraticProblem(padded[None], d[None] ** 2, n_classes))
     norms = np.sqrt(squared_norms) * sqrt(problem.class_moments.sum_of_squares)
     if not np.all(norms > 0):
         return np.full(len(inner_products), problem.score(Assignment.identity(n_classes)))

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from codekin.classes.tree import ClassTree
 
 
+TreeArguments = tuple[ArrayLike, ArrayLike, FloatArray | None, Sequence[Hashable] | None]
+"""The arguments of a class tree: parents, nodes of the classes, lengths of edges, labels."""
+
+
 class Walk(NamedTuple):
     """One depth-first walk; all arrays are by node except ``preorder`` and ``children``."""
 
@@ -167,15 +171,6 @@ def _child_bounds(tree: ClassTree, node: int) -> tuple[IntArray, IntArray]:
     return bounds[np.concatenate([[True], is_filled])], children[is_filled]
 
 
-class TreeArguments(NamedTuple):
-    """The arguments of a class tree."""
-
-    parent: ArrayLike
-    node_of_class: ArrayLike
-    edge_length: FloatArray | None
-    labels: Sequence[Hashable] | None
-
-
 def tree_from_edges(edges: Iterable[Sequence[Any]] | ArrayLike, classes: Sequence[Hashable] | None) -> TreeArguments:
     """From pairs or triples of names."""
     parents, children, lengths = _edge_columns(edges)
@@ -231,7 +226,7 @@ def tree_from_names(names: Sequence[str], separator: str) -> TreeArguments:
         if node == 0:
             raise ValueError(f"The names of classes must not be empty. Got {name!r} for class {len(node_of_class)}.")
         node_of_class.append(node)
-    return TreeArguments(parent, node_of_class, None, labels)
+    return parent, node_of_class, None, labels
 
 
 def tree_from_networkx(
@@ -287,7 +282,7 @@ def tree_from_linkage(linkage: ArrayLike, labels: Sequence[Hashable] | None, uni
         names = [None] * n_nodes
         for k, name in enumerate(labels):
             names[node_of_cluster[k]] = name
-    return TreeArguments(parent, node_of_cluster[:n_classes], edge_length, names)
+    return parent, node_of_cluster[:n_classes], edge_length, names
 
 
 def _labelled(
@@ -318,7 +313,7 @@ def _labelled(
     unclear = [name for name in names if name in ambiguous]
     if unclear:
         raise ValueError(f"Every class must be one node of the tree. Found more than once: {listed(unclear)}.")
-    return TreeArguments(numbers, [node_of_name[name] for name in names], edge_length, labels)
+    return numbers, [node_of_name[name] for name in names], edge_length, labels
 
 
 def _edge_columns(edges: Iterable[Sequence[Any]] | ArrayLike) -> tuple[list[Any], list[Any], FloatArray]:

@@ -10,10 +10,10 @@ from typing import Any
 
 from codekin.classes import ClassDistances
 from codekin.classes.confusion import confusion_distances, learned_confusion_distances
-from codekin.classes.embeddings import embedding_distances, read_word_vectors
 from codekin.classes.learnability import learnability_distances, learnability_matrix
 from codekin.classes.means import clustering_distances, mean_distances, splitting_distances
 from codekin.classes.tree_distances import taxonomy_distances
+from codekin.classes.vectors import embedding_distances, read_word_vectors
 
 CLASS_DISTANCES_FROM_DATA: dict[str, Callable[..., ClassDistances]] = {
     "means": mean_distances,

@@ -135,6 +135,12 @@ def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatAr
     return np.hstack([codewords, used]), used.sum(axis=1, dtype=np.float64)
 
 
+def packed_bits(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """The flags of the last axis as 64-bit words, padded with zeros."""
+    padding = [(0, 0)] * (flags.ndim - 1) + [(0, -flags.shape[-1] % 64)]
+    return np.ascontiguousarray(np.packbits(np.pad(flags, padding), axis=-1)).view(np.uint64)
+
+
 def bit_reversed(n: int) -> IntArray:
     """``range(n)`` in bit-reversed order: neighbours are far apart, at every scale."""
     n_bits = max(int(n - 1).bit_length(), 1)

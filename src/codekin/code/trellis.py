@@ -196,11 +196,6 @@ class TrellisGraph:
         edges[is_open, m + 1] = first_final + rest[is_open]
         return edges
 
-    def rank(self, edges: IntArray) -> IntArray:
-        """The ranks of paths given by their edges: the inverse of :meth:`unrank`."""
-        offsets = np.where(edges >= 0, self.edge_offsets[edges], 0)
-        return np.asarray(offsets.sum(axis=1), dtype=np.intp)
-
     def codewords(self, ranks: ArrayLike) -> CodingMatrix:
         """The codewords of the paths with these ranks: +1 on the edges of the path, -1 elsewhere."""
         edges = self.unrank(ranks)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin.code import CodingMatrix, IntArray
+from codekin.code.geometry import packed_bits
 
 DENSE = (-1, 1)
 """Equally likely entries of a dense code."""
@@ -52,7 +53,8 @@ class Draws:
     @classmethod
     def of(cls, drawn: CodingMatrix) -> Draws:
         """The draws with these matrices, (n_draws, n_codewords, n_bits)."""
-        return cls(packed_bits(drawn > 0), packed_bits(drawn != 0), lambda numbers: drawn[numbers])
+        signs, used = (np.swapaxes(packed_bits(flags), 1, 2).copy() for flags in (drawn > 0, drawn != 0))
+        return cls(signs, used, lambda numbers: drawn[numbers])
 
 
 Sampler = Callable[[np.random.Generator, int], Draws]
@@ -170,15 +172,6 @@ class _Stream:
     def _bits(self, part: NDArray[np.uint8], number: int) -> NDArray[np.uint8]:
         start, stop = number * self._size, (number + 1) * self._size
         return np.unpackbits(part[start // 8 : -(-stop // 8)])[start % 8 : start % 8 + self._size]
-
-
-def packed_bits(flags: NDArray[np.bool_]) -> Words:
-    """Pack (n_codebooks, n_codewords, n_bits) flags into (n_codebooks, n_words, n_codewords); missing bits are 0."""
-    as_bytes = np.packbits(flags, axis=2)
-    n_words = -(-flags.shape[2] // 64)
-    padded = np.zeros((*flags.shape[:2], 8 * n_words), dtype=np.uint8)
-    padded[:, :, : as_bytes.shape[2]] = as_bytes
-    return np.ascontiguousarray(padded.view(np.uint64).transpose(0, 2, 1))
 
 
 def _chosen(

@@ -158,21 +158,10 @@ class SparseData(_Labelled):
 class TableColumns:
     """Which columns of a table are read, by name, and as what.
 
-    Parameters
-    ----------
-    text : tuple of str
-        The columns of texts, at least one.
-    label : str, optional
-        The column of labels; None if they were not read.
-    numbers, categories : tuple of str
-        Further columns: numbers, and names of categories.
-    has_header : bool
-        Whether the table has names for its columns. If not, they are called by their numbers, from "1" on.
-    kept : tuple of str
-        Columns that are read as they are, to be written beside predictions; they may have another use as well.
+    There is at least one column of texts; ``label`` is None if labels were not read. Without a header, columns are
+    called by their numbers, from "1" on. Those ``kept`` are read as they are, to be written beside predictions; they
+    may have another use as well.
 
-    Examples
-    --------
     >>> TableColumns(("title", "description"), "category").names
     ('category', 'title', 'description')
     """

@@ -36,18 +36,8 @@ Row = tuple[Any, ...]
 class FittedRows:
     """What makes features of the rows of a table, after fitting.
 
-    Parameters
-    ----------
-    columns : TableColumns
-        The columns that are used, and as what.
-    weights : tuple of float
-        The weight of each column of texts.
-    texts : tuple of FittedVectorizer
-        What makes features of each column of texts.
-    centres, scales : ndarray of shape (n_numbers,)
-        The median of each column of numbers, and twice its interquartile range.
-    categories : tuple of tuples of str
-        The known categories of each column, sorted.
+    Each column of texts has a weight and a vectorizer, each column of numbers its median (``centres``) and twice its
+    interquartile range (``scales``), and each column of categories those that are known, sorted.
     """
 
     columns: TableColumns

@@ -77,18 +77,16 @@ class Header:
     def _known(self, name: str, which: str = " that the model was trained on") -> str:
         """The column of a name, or the only one whose name differs in nothing but capitals and blanks."""
         alike = [own for own in self.names if "".join(own.lower().split()) == "".join(name.lower().split())]
-        if name not in self.names and len(alike) != 1:
-            raise self._missing(name, which)
-        return name if name in self.names else alike[0]
-
-    def _missing(self, name: str, which: str = "") -> DataError:
+        if name in self.names or len(alike) == 1:
+            return name if name in self.names else alike[0]
         if self._looks_like_data:
-            return self._no_header()
+            raise self._no_header()
         n_twins = sum(own.rpartition(".")[0] == name for own in self.names)
         twins = f": {n_twins} columns are called so and got numbers" if n_twins > 1 else ""
         hint = "" if twins else suggestion(name, self.names)
-        reason = f"there is no column {name!r}{which}{twins}. Its columns are {self._listed}.{hint}"
-        return DataError(self.source, reason)
+        raise DataError(
+            self.source, f"there is no column {name!r}{which}{twins}. Its columns are {self._listed}.{hint}"
+        )
 
     def _found(self, usual: frozenset[str], what: str, taken: tuple[str, ...]) -> str:
         """The only column with a usual name, or the only one that is left."""

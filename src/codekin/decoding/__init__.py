@@ -32,10 +32,8 @@ MOST_THREADS = 4
 def decoder_of(code: Code, loss: LossLike, *, is_weighted: bool = False) -> Decoder:
     """The fastest decoder for a code: shortest paths on a trellis, a beam search on a tree.
 
-    The targets of real codewords are decoded by the nearest one, which is the squared loss.
-
-    With ``is_weighted`` the loss of a class is divided by the number of its non-zero bits; in a trellis that is all
-    bits.
+    The targets of real codewords are decoded by the nearest one, which is the squared loss. With ``is_weighted`` the
+    loss of a class is divided by the number of its non-zero bits; in a trellis that is all bits.
     """
     return DECODERS[code.codebook.kind](code, loss, is_weighted)
 

@@ -244,36 +244,16 @@ class Family(NamedTuple):
     factor: float
     """The factor with the largest likelihood."""
 
-    @classmethod
-    def of(
-        cls,
-        loss: LossLike,
-        strengths: Sequence[float],
-        margins: Margins,
-        class_index: IntArray,
-        *,
-        sample_weight: FloatArray,
-        centre: Centre,
-    ) -> Family:
-        """The decoders of the evidence of margins under a loss, shrunk towards given weights and biases."""
-        values = np.asarray(get_loss(loss).agreement(margins.astype(np.float64, copy=False)), dtype=np.float64)
-        standard = Standard.of(values, sample_weight)
-        smoothing = 1 / (len(class_index) + 2)
-        problem = Problem(standard.features(values), class_index, sample_weight, len(centre[1]), smoothing)
-        of_features = standard.weights(*centre)
-        factor = best_factor(problem, of_features)
-        return cls(loss, strengths, standard, problem, centre, factor * of_features, factor)
-
-    def with_products(self, strengths: Sequence[float], max_work: float) -> Family | None:
-        """The same with products of two margins; None if a gradient takes more multiplications than this."""
+    def with_products(self) -> Family | None:
+        """The same with products of two margins; None if a gradient takes too many multiplications."""
         features = np.asarray(self.problem.features, dtype=np.float64)
         n_samples, n_features = features.shape
         n_products = (n_features - 1) * n_features // 2
-        if work_of_gradient(n_samples, n_features + n_products, self.problem.n_classes) > max_work:
+        if work_of_gradient(n_samples, n_features + n_products, self.problem.n_classes) > MAX_WORK_OF_PRODUCTS:
             return None
         problem = replace(self.problem, features=np.hstack([features, products_of(features[:, :-1])]))
         centre = np.pad(self.centre, [(0, 0), (0, n_products)])
-        return self._replace(strengths=strengths, problem=problem, centre=centre)
+        return self._replace(strengths=STRENGTHS[1:], problem=problem, centre=centre)
 
     def tried(self, rows: IntArray, *, is_whole: bool = False) -> list[Trial]:
         """How good the strengths are on some rows, strongest first; each fit starts from the previous one.
@@ -350,13 +330,18 @@ def _families(
     """What to compare: decoding under the loss, weights of the margins themselves, weights of products too."""
 
     def family(of_loss: LossLike, strengths: Sequence[float]) -> Family:
-        return Family.of(of_loss, strengths, margins, classes, sample_weight=weights, centre=centre)
+        values = np.asarray(get_loss(of_loss).agreement(margins.astype(np.float64, copy=False)), dtype=np.float64)
+        standard = Standard.of(values, weights)
+        problem = Problem(standard.features(values), classes, weights, len(centre[1]), 1 / (len(classes) + 2))
+        of_features = standard.weights(*centre)
+        factor = best_factor(problem, of_features)
+        return Family(of_loss, strengths, standard, problem, centre, factor * of_features, factor)
 
     if loss.name in LINEAR_LOSSES:
         families = [family(loss, STRENGTHS)]
     else:
         families = [family(loss, STRENGTHS[:1]), family("linear", STRENGTHS[1:])]
-    wider = families[-1].with_products(STRENGTHS[1:], MAX_WORK_OF_PRODUCTS) if with_products else None
+    wider = families[-1].with_products() if with_products else None
     return families if wider is None else [*families, wider]
 
 

@@ -31,19 +31,9 @@ class BeamSearchDecoder(Decoder):
     """Finds the classes with the smallest loss, minus the logarithm of the probability, among the leaves of a tree.
 
     Margins in an array are decoded exactly, all classes of a sample at a time; those of :class:`TreeBits
-    <codekin.learners.tree_bits.TreeBits>` by a beam search, which computes only the margins it needs.
+    <codekin.learners.tree_bits.TreeBits>` by a beam search, which computes only the margins it needs. There is a class
+    for every leaf; ``beam`` nodes of each level are followed.
 
-    Parameters
-    ----------
-    tree : TreeGraph
-        ``codebook.tree``.
-    assignment : Assignment
-        Which class has which leaf; there is a class for every leaf.
-    beam : int, default=10
-        How many nodes of each level are followed.
-
-    Examples
-    --------
     >>> from codekin.code.tree import label_tree
     >>> codebook = label_tree(9, 2)
     >>> decoder = BeamSearchDecoder(codebook.tree, Assignment.identity(9))

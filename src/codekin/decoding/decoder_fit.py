@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.code import Code, FloatArray, IntArray, Margins
-from codekin.decoding._multinomial import choose_decoder, work_of_gradient
+from codekin.decoding._multinomial import Centre, choose_decoder, work_of_gradient
 from codekin.decoding.learned import LearnedDecoder, NearestTargetDecoder
 from codekin.decoding.losses import LossLike
-from codekin.decoding.minimum_loss import MinimumLossDecoder, as_margins
+from codekin.decoding.minimum_loss import BlockDecoder, MinimumLossDecoder, as_margins
 from codekin.samples import N_FOLDS, stratified_folds
 
 MAX_MARGINS = 20_000
@@ -134,19 +134,19 @@ def fit_decoder(
     generator = np.random.default_rng(rng)
     rows = _drawn(np.flatnonzero(weights > 0), classes, n_classes, n_bits, generator)
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
-    loss_based, n_folds = LOSS_BASED[code.codebook.kind](code, loss, is_weighted), min(N_FOLDS, len(rows))
+    loss_based, centre = LOSS_BASED[code.codebook.kind](code, loss, is_weighted)
+    n_folds = min(N_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
     n_needed = -(-ENOUGH_HELD_OUT * n_folds // len(rows))
     held_out = [np.flatnonzero(fold_of_row == fold) for fold in range(min(n_folds, n_needed))]
-    centre = loss_based.weights, loss_based.biases
     decoder, tried, chosen = choose_decoder(
-        margins, classes, weights, held_out, loss=loss_based.decoder.loss, centre=centre, with_products=with_products
+        margins, classes, weights, held_out, loss=loss_based.loss, centre=centre, with_products=with_products
     )
     seen = np.concatenate(held_out)
     of_seen = weights[seen]
     log_losses = np.array([np.average(trial.log_losses, weights=of_seen) for trial in tried])
     accuracies = np.array([np.average(trial.is_right, weights=of_seen) for trial in tried])
-    is_right = loss_based.decoder.decode(margins[seen]) == classes[seen]
+    is_right = loss_based.decode(margins[seen]) == classes[seen]
     return DecoderFit(
         decoder=decoder,
         strengths=np.array([trial.strength for trial in tried]),
@@ -162,31 +162,23 @@ def fit_decoder(
     )
 
 
-class _LossBased(NamedTuple):
-    """Decoding under the loss, and the scores towards which weights are shrunk, linear in the evidence."""
-
-    decoder: MinimumLossDecoder | NearestTargetDecoder
-    weights: FloatArray
-    biases: FloatArray
-
-
-def _nearest_target(code: Code, *_: Any) -> _LossBased:
+def _nearest_target(code: Code, *_: Any) -> tuple[BlockDecoder, Centre]:
     nearest = NearestTargetDecoder(code.coding_matrix)
-    return _LossBased(nearest, nearest.linear.weights, nearest.linear.biases)
+    return nearest, (nearest.linear.weights, nearest.linear.biases)
 
 
-def _minimum_loss(code: Code, loss: LossLike, is_weighted: bool) -> _LossBased:
+def _minimum_loss(code: Code, loss: LossLike, is_weighted: bool) -> tuple[BlockDecoder, Centre]:
     matrix = code.coding_matrix
     n_used = np.maximum((matrix != 0).sum(axis=1), 1) if is_weighted else np.ones(len(matrix))
-    decoder = MinimumLossDecoder(matrix, loss, is_weighted)
-    return _LossBased(decoder, matrix / n_used[:, None], np.zeros(len(matrix)))
+    return MinimumLossDecoder(matrix, loss, is_weighted), (matrix / n_used[:, None], np.zeros(len(matrix)))
 
 
-LOSS_BASED: dict[str, Callable[[Code, LossLike, bool], _LossBased]] = {
+LOSS_BASED: dict[str, Callable[[Code, LossLike, bool], tuple[BlockDecoder, Centre]]] = {
     **dict.fromkeys(("signs", "symbols", "trellis", "tree"), _minimum_loss),
     "targets": _nearest_target,
 }
-"""Maps the kind of a codebook to what a learned decoder is compared with, and shrunk towards."""
+"""Maps the kind of a codebook to decoding under the loss, which a learned decoder is compared with, and to the scores
+towards which its weights are shrunk, linear in the evidence."""
 
 
 def _drawn(rows: IntArray, class_index: IntArray, n_classes: int, n_bits: int, rng: np.random.Generator) -> IntArray:

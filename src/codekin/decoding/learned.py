@@ -211,15 +211,8 @@ class NearestTargetDecoder(BlockDecoder):
         argmin_y  ||f - t_y||^2  =  argmax_y  2 f . t_y - ||t_y||^2
 
     The right side is linear in the margins ``f``: a decoder with given weights. If the targets are -1 and +1, this is
-    decoding under the squared loss.
+    decoding under the squared loss. Each target is rounded to 20 binary digits of its largest number.
 
-    Parameters
-    ----------
-    targets : array-like of shape (n_classes, n_bits)
-        Row ``k`` is the target of class ``k``; rounded to 20 binary digits of its largest number.
-
-    Examples
-    --------
     >>> decoder = NearestTargetDecoder([[0.0, 2.0], [0.5, -1.0], [-2.0, 0.0]])
     >>> decoder.decode(np.array([[0.3, 1.0], [-1.0, -0.2]]))
     array([0, 2])

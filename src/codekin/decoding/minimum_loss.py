@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from codekin._system.parallel import run_blocks
 from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.code.geometry import packed_bits
 from codekin.decoding.decoder import Decoder, Slopes, check_k, secants
 from codekin.decoding.losses import STABLE_UNITS, get_loss
 
@@ -168,8 +169,19 @@ class MinimumLossDecoder(BlockDecoder):
             left = np.hstack([left, (self.loss(f) + self.loss(-f)) / 2])
         return left
 
+    def _costs_of_classes(self, left: Margins) -> Iterator[tuple[int, NDArray[Any]]]:
+        """The first class and the costs of some classes at a time, in the precision of the left factor."""
+        factor = self._factor(left.dtype)
+        for first in range(0, self.n_classes, CLASSES_PER_BLOCK):
+            classes = slice(first, first + CLASSES_PER_BLOCK)
+            costs = left @ factor[:, classes]
+            if self.is_weighted:
+                costs /= self._n_used[classes].astype(left.dtype)
+            elif self._is_ternary:
+                costs += self._cost_of_zeros[classes].astype(left.dtype)
+            yield first, costs
+
     def _costs(self, margins: Margins, rows: IntArray | None = None) -> Iterator[tuple[Any, int, FloatArray]]:
-        factor = self._factor(np.float64)
         for start in range(0, len(margins), DECODED_PER_BLOCK):
             stop = start + DECODED_PER_BLOCK
             samples: Any = slice(start, stop)
@@ -180,13 +192,7 @@ class MinimumLossDecoder(BlockDecoder):
             # The whole block even for some rows: how NumPy evaluates a loss may depend on an array's layout.
             left = summable(self._left(margins[start:stop].astype(np.float64, copy=False)))
             left = left if rows is None else left[samples - start]
-            for first in range(0, self.n_classes, CLASSES_PER_BLOCK):
-                classes = slice(first, first + CLASSES_PER_BLOCK)
-                costs = left @ factor[:, classes]
-                if self.is_weighted:
-                    costs /= self._n_used[classes]
-                elif self._is_ternary:
-                    costs += self._cost_of_zeros[classes]
+            for first, costs in self._costs_of_classes(left):
                 yield samples, first, costs
 
     def _constant(self, margins: Margins) -> FloatArray:
@@ -212,8 +218,7 @@ class MinimumLossDecoder(BlockDecoder):
         from threadpoolctl import threadpool_limits
 
         factor = self._factor(np.float32)
-        zeros, n_used = self._cost_of_zeros.astype(np.float32), self._n_used.astype(np.float32)
-        adds_zeros = self._is_ternary and not self.is_weighted
+        most_of_zeros = 0.0 if self.is_weighted else float(self._cost_of_zeros.astype(np.float32).max())
         nearest = np.zeros(len(margins), dtype=np.intp)
         is_certain = np.zeros(len(margins), dtype=bool)
         # A sum of n terms is off by at most n units in the last place of the sum of their absolute values (Higham 2002,
@@ -223,18 +228,12 @@ class MinimumLossDecoder(BlockDecoder):
 
         def fill(start: int, stop: int) -> None:
             left = self._left(margins[start:stop].astype(precision, copy=False)).astype(np.float32, copy=False)
-            size = np.abs(left).sum(axis=1, dtype=np.float64) + (float(zeros.max()) if adds_zeros else 0)
+            size = np.abs(left).sum(axis=1, dtype=np.float64) + most_of_zeros
             error = unit * (len(factor) * size + STABLE_UNITS * (size + len(factor)))
             rows = np.arange(stop - start)
             smallest = np.full(stop - start, np.inf, dtype=np.float32)
             second = smallest.copy()
-            for first in range(0, self.n_classes, CLASSES_PER_BLOCK):
-                classes = slice(first, first + CLASSES_PER_BLOCK)
-                costs = left @ factor[:, classes]
-                if self.is_weighted:
-                    costs /= n_used[classes]
-                elif adds_zeros:
-                    costs += zeros[classes]
+            for first, costs in self._costs_of_classes(left):
                 arg = costs.argmin(axis=1)
                 cost = costs[rows, arg]
                 costs[rows, arg] = np.inf
@@ -255,9 +254,9 @@ class MinimumLossDecoder(BlockDecoder):
         from codekin.kernels.hamming import nearest_codewords, nearest_ternary_codewords
 
         nearest = np.empty(len(margins), dtype=np.int64)
-        signs, codewords = _pack(margins > 0), _pack(self.coding_matrix > 0).T.copy()
+        signs, codewords = packed_bits(margins > 0), packed_bits(self.coding_matrix > 0).T.copy()
         if self._is_ternary or not margins.all():
-            known, used = _pack(margins != 0), _pack(self.coding_matrix != 0).T.copy()
+            known, used = packed_bits(margins != 0), packed_bits(self.coding_matrix != 0).T.copy()
 
             def fill(start: int, stop: int) -> None:
                 nearest_ternary_codewords(signs[start:stop], known[start:stop], codewords, used, nearest[start:stop])
@@ -328,11 +327,3 @@ def as_margins(margins: Margins, n_bits: int) -> Margins:
     if array.ndim != 2 or array.shape[1] != n_bits:
         raise ValueError(f"The margins must have shape (n_samples, {n_bits}), one column per bit. Got {array.shape}.")
     return array
-
-
-def _pack(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Rows of booleans as rows of 64-bit words, padded with zeros."""
-    packed = np.packbits(bits, axis=1)
-    padded = np.zeros((len(bits), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
-    padded[:, : packed.shape[1]] = packed
-    return padded.view(np.uint64)

@@ -1,4 +1,4 @@
-"""Figures of what an assignment does to a coding matrix.
+"""What figures of codes are made of: the order of the classes, coding matrices, and pairs of classes.
 
 The classes are sorted so that neighbours are similar. Under a preserving assignment, neighbouring rows of the coding
 matrix then look similar as well, and the distances between codewords grow with those between classes.
@@ -6,8 +6,7 @@ matrix then look similar as well, and the distances between codewords grow with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,22 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.code.codebook import kind_of_matrix
-from codekin.code.geometry import codeword_distances
 from codekin.plots.style import (
-    COLUMN_WIDTH,
     INK,
     KEEPS_COLOUR,
     PALETTE,
-    POLICY_COLOURS,
     bit_colours,
-    figure_style,
     inches_of,
-    matrix_height,
-    name_rows,
-    new_figure,
-    new_panels,
     number_columns,
-    settle,
     shortened,
     symbol_colours,
     without_frame,
@@ -39,7 +29,6 @@ from codekin.plots.style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
 MAX_CLASSES_DRAWN = 1_000
@@ -50,64 +39,6 @@ LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 SMALLEST_LETTERS = 5.0
 """In points; smaller ones are left out."""
-
-HEADINGS = {"random": "codewords left to chance", "preserving": "similar classes,\nsimilar codewords"}
-SIZE_OF_IDEA = 6.0, 3.7
-"""Wider than a column: it opens a page. Letters of 11 points are still readable on a phone."""
-
-TALLEST = 14.0
-"""In inches; more rows of panels get lower panels, not a taller figure."""
-
-
-@dataclass(frozen=True, eq=False)
-class AssignmentViews:
-    """The same classes under several assignments, all in one order of the classes, and keyed by assignment.
-
-    The columns of the coding matrices are sorted by their number of changes and start with +1, which does not change
-    the classifier; ``bits`` are their numbers in the code, from 0. ``n_changes``: how many bits differ between
-    neighbours. ``correlations``: between distances of classes and of codewords, NaN if either is the same for all
-    pairs.
-    """
-
-    class_names: tuple[str, ...]
-    class_distances: FloatArray
-    coding_matrices: dict[str, CodingMatrix]
-    bits: dict[str, IntArray]
-    codeword_distances: dict[str, FloatArray]
-    n_changes: dict[str, int]
-    correlations: dict[str, float]
-
-
-def assignment_views(
-    class_distances: ClassDistances | ClassTree | ArrayLike,
-    coding_matrices: Mapping[str, CodingMatrix],
-    class_names: Sequence[object],
-) -> AssignmentViews:
-    """The numbers behind the figures of this module.
-
-    ``class_distances`` is a form of class distances, a class tree or a matrix; entries may be negative, as with
-    learnability. There is one coding matrix per assignment.
-
-    >>> line = np.abs(np.subtract.outer([0, 2, 1, 3], [0, 2, 1, 3]))
-    >>> codes = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=np.int8)
-    >>> assignment_views(line, {"given": codes}, "acbd").class_names
-    ('a', 'b', 'c', 'd')
-    """
-    distances = drawn_distances(class_distances)
-    order = similarity_order(distances)
-    readable = {name: readable_columns(matrix[order]) for name, matrix in coding_matrices.items()}
-    ordered = {name: matrix for name, (matrix, _) in readable.items()}
-    of_classes = distances[np.ix_(order, order)]
-    of_codewords = {name: codeword_distances(matrix, matrix) for name, matrix in ordered.items()}
-    return AssignmentViews(
-        class_names=tuple(str(class_names[k]) for k in order),
-        class_distances=of_classes,
-        coding_matrices=ordered,
-        bits={name: bits for name, (_, bits) in readable.items()},
-        codeword_distances=of_codewords,
-        n_changes={name: int((matrix[1:] != matrix[:-1]).sum()) for name, matrix in ordered.items()},
-        correlations={name: correlation(of_classes, between) for name, between in of_codewords.items()},
-    )
 
 
 def drawn_distances(class_distances: ClassDistances | ClassTree | ArrayLike) -> FloatArray:
@@ -142,54 +73,6 @@ def similarity_order(class_distances: FloatArray) -> IntArray:
     order = leaves_list(linkage(pairs - min(pairs.min(), 0.0), "average", optimal_ordering=True))
     # An order and its reverse are equally good; take the one that starts with the smaller class.
     return np.asarray(order if order[0] < order[-1] else order[::-1], dtype=np.intp)
-
-
-@figure_style()
-def draw_coding_matrices(views: AssignmentViews, *, class_label: str = "class") -> Figure:
-    """The coding matrices side by side."""
-    n_classes, n_panels = len(views.class_names), len(views.coding_matrices)
-    n_bits = max(matrix.shape[1] for matrix in views.coding_matrices.values())
-    n_columns = _n_columns(n_panels, max(1.75, 0.07 * n_bits))
-    height = 1.0 + matrix_height(n_classes)
-    figure, panels = new_panels(n_panels, n_columns, height, tallest=TALLEST, sharey=True)
-    for axes, name in zip(panels.ravel(), views.coding_matrices, strict=False):
-        write_titles(axes, name, f"{views.n_changes[name]} changes down the columns")
-    handles = BitEntries().patches(np.concatenate([matrix.ravel() for matrix in views.coding_matrices.values()]))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=1, handleheight=1)
-    settle(figure)
-    for axes, (name, matrix) in zip(panels.ravel(), views.coding_matrices.items(), strict=False):
-        draw_matrix(axes, matrix, views.bits[name])
-    for row in panels:
-        row[0].set_ylabel(f"{class_label} (neighbours are alike)" if n_classes > 6 else class_label)
-        name_rows(row[0], views.class_names)
-    panels[0, 0].set_ylim(n_classes, 0)
-    return figure
-
-
-@figure_style()
-def draw_idea(views: AssignmentViews, accuracies: Mapping[str, float], *, class_label: str = "class") -> Figure:
-    """The picture that explains codekin: coding matrices, with the accuracy of each policy in large digits."""
-    figure = new_figure(SIZE_OF_IDEA[1])
-    figure.set_size_inches(*SIZE_OF_IDEA)
-    figure.set_layout_engine("constrained", w_pad=0.1, wspace=0.1)
-    panels = figure.subplots(1, len(HEADINGS))
-    above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
-    for axes, (policy, heading) in zip(panels, HEADINGS.items(), strict=True):
-        axes.set_title("\n\n\n", size=12)  # reserves the space
-        accuracy = f"{accuracies[policy]:.1f} % right"
-        axes.annotate(heading, (0, 1), (0, 32), size=11.5, va="bottom", **above)
-        axes.annotate(accuracy, (0, 1), (0, 7), size=19, weight="bold", color=POLICY_COLOURS[policy], **above)
-        axes.set_xlabel(f"{views.coding_matrices[policy].shape[1]} yes-or-no questions", size=11)
-        axes.set_yticks([0.5], ["0"], size=11)
-    panels[0].set_ylabel(f"{class_label} (neighbours are alike)", size=11)
-    settle(figure)
-    for axes, policy in zip(panels, HEADINGS, strict=True):
-        matrix = views.coding_matrices[policy]
-        draw_matrix(axes, matrix, views.bits[policy])
-        axes.set_ylim(len(matrix), 0)
-        axes.set_xticks([])
-        axes.set_yticks([row + 0.5 for row in range(len(matrix))], views.class_names, size=11)
-    return figure
 
 
 def write_titles(axes: Axes, title: str, subtitle: str, column: str = "bit") -> None:
@@ -301,21 +184,6 @@ def entries_of(n_symbols: int) -> BitEntries:
     return cast("BitEntries", made(n_symbols))
 
 
-@figure_style()
-def draw_distances(views: AssignmentViews) -> Figure:
-    """The number of bits in which codewords differ, against the distance of classes; the closest pair is named."""
-    n_panels = len(views.codeword_distances)
-    figure, panels = new_panels(n_panels, _n_columns(n_panels, 1.75), 2.6, sharex=True, sharey=True)
-    for axes, (name, between) in zip(panels.ravel(), views.codeword_distances.items(), strict=False):
-        colour = POLICY_COLOURS.get(name, PALETTE["black"])
-        draw_pairs(axes, views.class_distances, between, views.class_names, colour=colour)
-        r = views.correlations[name]
-        axes.set_title(f"{name}, r = {r:.2f}".replace("-", "−") if np.isfinite(r) else name, size=9.5)
-        axes.tick_params(labelbottom=True)
-        axes.set_ylabel("bits that differ" if axes in panels[:, 0] else "")
-    return figure
-
-
 def draw_pairs(
     axes: Axes, of_classes: FloatArray, of_codewords: FloatArray, class_names: Sequence[object], *, colour: str
 ) -> None:
@@ -357,11 +225,6 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
     if len(a) < 3 or np.ptp(a[pairs]) == 0 or np.ptp(b[pairs]) == 0:
         return float("nan")
     return float(np.corrcoef(a[pairs], b[pairs])[0, 1])
-
-
-def _n_columns(n_panels: int, inches: float) -> int:
-    """How many panels of at least this width fit side by side."""
-    return min(n_panels, max(1, int((COLUMN_WIDTH - 0.6) / inches)))
 
 
 def readable_columns(matrix: CodingMatrix, entries: BitEntries | None = None) -> tuple[CodingMatrix, IntArray]:

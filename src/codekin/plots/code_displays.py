@@ -8,7 +8,8 @@ with pyplot, so notebooks and ``plt.show()`` show them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -38,6 +39,7 @@ from codekin.plots.style import (
     matrix_height,
     name_columns,
     name_rows,
+    new_figure,
     settle,
     without_frame,
 )
@@ -49,6 +51,10 @@ if TYPE_CHECKING:
 
 MOST_HANDLES = 5
 """Entries in a row of a legend."""
+
+HEADINGS = {"random": "codewords left to chance", "preserving": "similar classes,\nsimilar codewords"}
+SIZE_OF_IDEA = 6.0, 3.7
+"""Wider than a column: it opens a page. Letters of 11 points are still readable on a phone."""
 
 
 class Display(ABC):
@@ -104,6 +110,7 @@ def names_of(estimator: Any, given: Sequence[Any] | None) -> Sequence[Any]:
     return names
 
 
+@dataclass(eq=False, repr=False)
 class CodingMatrixDisplay(Display):
     """The codewords of the classes, similar classes next to each other.
 
@@ -135,18 +142,14 @@ class CodingMatrixDisplay(Display):
     ((3, 3), 4)
     """
 
-    def __init__(
-        self,
-        coding_matrix: CodingMatrix,
-        class_names: Sequence[Any],
-        n_symbols: int = 2,
-        bits: Sequence[int] | None = None,
-    ) -> None:
-        self.coding_matrix = coding_matrix
-        self.bits = np.arange(coding_matrix.shape[1]) if bits is None else np.asarray(bits)
-        self.class_names = class_names
-        self.n_symbols = n_symbols
-        self.n_changes = int((coding_matrix[1:] != coding_matrix[:-1]).sum())
+    coding_matrix: CodingMatrix
+    class_names: Sequence[Any]
+    n_symbols: int = 2
+    bits: Any = None
+
+    def __post_init__(self) -> None:
+        self.bits = np.arange(self.coding_matrix.shape[1]) if self.bits is None else np.asarray(self.bits)
+        self.n_changes = int((self.coding_matrix[1:] != self.coding_matrix[:-1]).sum())
 
     @classmethod
     def from_estimator(
@@ -198,6 +201,35 @@ class CodingMatrixDisplay(Display):
         axes.set_ylim(n_classes, 0)
 
 
+@figure_style()
+def draw_idea(
+    displays: Mapping[str, CodingMatrixDisplay], accuracies: Mapping[str, float], *, class_label: str = "class"
+) -> Figure:
+    """The picture that explains codekin: coding matrices, with the accuracy of each policy in large digits."""
+    figure = new_figure(SIZE_OF_IDEA[1])
+    figure.set_size_inches(*SIZE_OF_IDEA)
+    figure.set_layout_engine("constrained", w_pad=0.1, wspace=0.1)
+    panels = figure.subplots(1, len(HEADINGS))
+    above: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
+    for axes, (policy, heading) in zip(panels, HEADINGS.items(), strict=True):
+        axes.set_title("\n\n\n", size=12)  # reserves the space
+        accuracy = f"{accuracies[policy]:.1f} % right"
+        axes.annotate(heading, (0, 1), (0, 32), size=11.5, va="bottom", **above)
+        axes.annotate(accuracy, (0, 1), (0, 7), size=19, weight="bold", color=POLICY_COLOURS[policy], **above)
+        axes.set_xlabel(f"{displays[policy].coding_matrix.shape[1]} yes-or-no questions", size=11)
+        axes.set_yticks([0.5], ["0"], size=11)
+    panels[0].set_ylabel(f"{class_label} (neighbours are alike)", size=11)
+    settle(figure)
+    for axes, policy in zip(panels, HEADINGS, strict=True):
+        shown = displays[policy]
+        draw_matrix(axes, shown.coding_matrix, shown.bits)
+        axes.set_ylim(len(shown.class_names), 0)
+        axes.set_xticks([])
+        axes.set_yticks([row + 0.5 for row in range(len(shown.class_names))], shown.class_names, size=11)
+    return figure
+
+
+@dataclass(eq=False, repr=False)
 class CodewordDistanceDisplay(Display):
     """The number of bits, or columns, in which two codewords differ, against the distance of their classes.
 
@@ -218,18 +250,13 @@ class CodewordDistanceDisplay(Display):
         The correlation of the two distances over all pairs of classes; NaN if either is the same for all pairs.
     """
 
-    def __init__(
-        self,
-        class_distances: FloatArray,
-        codeword_distances: FloatArray,
-        class_names: Sequence[Any],
-        n_symbols: int = 2,
-    ) -> None:
-        self.n_symbols = n_symbols
-        self.class_distances = class_distances
-        self.codeword_distances = codeword_distances
-        self.class_names = class_names
-        self.correlation = correlation(class_distances, codeword_distances)
+    class_distances: FloatArray
+    codeword_distances: FloatArray
+    class_names: Sequence[Any]
+    n_symbols: int = 2
+
+    def __post_init__(self) -> None:
+        self.correlation = correlation(self.class_distances, self.codeword_distances)
 
     @classmethod
     def from_estimator(
@@ -270,6 +297,7 @@ class CodewordDistanceDisplay(Display):
             self.ax_.set_title(f"correlation r = {self.correlation:.2f}".replace("-", "−"))
 
 
+@dataclass(eq=False, repr=False)
 class ClassDistanceDisplay(Display):
     """How far apart classes are, as a heat map: the darker, the closer.
 
@@ -281,9 +309,8 @@ class ClassDistanceDisplay(Display):
         The names of the rows.
     """
 
-    def __init__(self, class_distances: FloatArray, class_names: Sequence[Any]) -> None:
-        self.class_distances = class_distances
-        self.class_names = class_names
+    class_distances: FloatArray
+    class_names: Sequence[Any]
 
     @classmethod
     def from_estimator(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+@dataclass(eq=False, repr=False)
 class AssignmentScoreDisplay(Display):
     """The class-codeword score of an assignment among those of random ones; lower scores preserve similarity better.
 
@@ -36,9 +37,8 @@ class AssignmentScoreDisplay(Display):
 
     _size = (COLUMN_WIDTH, 2.8)
 
-    def __init__(self, score: float, random_scores: FloatArray) -> None:
-        self.score = score
-        self.random_scores = random_scores
+    score: float
+    random_scores: FloatArray
 
     @classmethod
     def from_estimator(
@@ -92,6 +92,7 @@ class AssignmentScoreDisplay(Display):
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderpad=0)
 
 
+@dataclass(eq=False, repr=False)
 class BitErrorDisplay(Display):
     """How often each bit, or column of symbols, is wrong, as in ``report()``: a bar for each, and the mean.
 
@@ -105,9 +106,8 @@ class BitErrorDisplay(Display):
 
     _size = (COLUMN_WIDTH, 2.6)
 
-    def __init__(self, bit_errors: FloatArray, n_symbols: int = 2) -> None:
-        self.bit_errors = bit_errors
-        self.n_symbols = n_symbols
+    bit_errors: FloatArray
+    n_symbols: int = 2
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
@@ -225,6 +225,7 @@ def draw_policies(axes: Axes, comparisons: Sequence[PolicyComparison]) -> None:
     axes.spines["left"].set_visible(False)
 
 
+@dataclass(eq=False, repr=False)
 class PolicyComparisonDisplay(Display):
     """The accuracy of a classifier under several policies: means with standard errors, and a tick per draw.
 
@@ -236,8 +237,7 @@ class PolicyComparisonDisplay(Display):
 
     _size = (COLUMN_WIDTH, 1.7)
 
-    def __init__(self, comparison: PolicyComparison) -> None:
-        self.comparison = comparison
+    comparison: PolicyComparison
 
     @classmethod
     def from_estimator(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin.classes import ClassDistances, DenseDistances, as_class_distances
 from codekin.code import CodingMatrix, FloatArray
+from codekin.codebooks.classic import check_parameter
 
 
 def distance_matrix(class_distances: ClassDistances | ArrayLike, n_codewords: int) -> FloatArray:
@@ -30,10 +31,13 @@ def distance_matrix(class_distances: ClassDistances | ArrayLike, n_codewords: in
     return np.where(between, shifted, 0.0)
 
 
-def class_similarities(distances: FloatArray, bandwidth: float) -> FloatArray:
+def class_similarities(
+    codebook: str, class_distances: ClassDistances | ArrayLike, n_codewords: int, bandwidth: float
+) -> FloatArray:
     r"""How alike classes are: :math:`\exp(-\tfrac12 (A_{uv} / (b \bar A))^2)`, :math:`\bar A` the mean distance."""
-    n_classes = len(distances)
-    mean = distances.sum() / (n_classes * (n_classes - 1))
+    check_parameter(codebook, "bandwidth", bandwidth, bandwidth > 0, "greater than 0")
+    distances = distance_matrix(class_distances, n_codewords)
+    mean = distances.sum() / (n_codewords * (n_codewords - 1))
     if mean == 0:
         raise ValueError("All class distances are 0, so no cut is better than another. Use another class distance.")
     return np.asarray(np.exp(-((distances / (bandwidth * mean)) ** 2) / 2))

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from codekin.classes import ClassDistances
 from codekin.code import Codebook, CodingMatrix, FloatArray
 from codekin.codebooks.classic import check_parameter, checked_n_codewords, dense_n_bits
-from codekin.codebooks.designs.columns import class_similarities, column_key, distance_matrix, useful_signs
+from codekin.codebooks.designs.columns import class_similarities, column_key, useful_signs
 
 DECAY = 1e-4
 """The weight of the squared weights of the network."""
@@ -66,10 +66,9 @@ def autoencoder(
     n_codewords = checked_n_codewords(n_codewords, codebook="autoencoder")
     check_parameter("autoencoder", "separation", separation, separation > 0, "greater than 0")
     check_parameter("autoencoder", "separation", separation, separation <= 1, "at most 1")
-    check_parameter("autoencoder", "bandwidth", bandwidth, bandwidth > 0, "greater than 0")
     check_parameter("autoencoder", "separation_weight", separation_weight, separation_weight >= 0, "at least 0")
     n_bits = dense_n_bits(n_bits, n_codewords)
-    rows = _centred(class_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
+    rows = _centred(class_similarities("autoencoder", class_distances, n_codewords, bandwidth))
     weights = _first_weights(n_codewords, n_bits, np.random.default_rng(rng))
     with threadpool_limits(1, user_api="blas"):  # sums, and so the signs, must not depend on the number of threads
         trained = _trained(weights, rows, separation, separation_weight, n_steps)
@@ -161,11 +160,10 @@ def sparse_output(
     n_codewords = checked_n_codewords(n_codewords, codebook="sparse_output")
     check_parameter("sparse_output", "sparsity", sparsity, 0 <= sparsity < 1, "at least 0 and less than 1")
     check_parameter("sparse_output", "decorrelation", decorrelation, decorrelation >= 0, "at least 0")
-    check_parameter("sparse_output", "bandwidth", bandwidth, bandwidth > 0, "greater than 0")
     n_bits = dense_n_bits(n_bits, n_codewords)
     columns = _lengthened(np.random.default_rng(rng).normal(size=(n_codewords, n_bits)))
     with threadpool_limits(1, user_api="blas"):  # sums, and so the signs, must not depend on the number of threads
-        similarities = _scaled(class_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
+        similarities = _scaled(class_similarities("sparse_output", class_distances, n_codewords, bandwidth))
         for _ in range(n_steps):
             columns = _lengthened(columns - DESCENT_STEP * gradient(columns, similarities, decorrelation))
     matrix = _with_zeros(useful_signs(columns), np.abs(columns), sparsity)

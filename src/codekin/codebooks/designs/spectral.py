@@ -20,7 +20,7 @@ from codekin.codebooks.classic import (
     default_n_bits,
     n_binary_columns,
 )
-from codekin.codebooks.designs.columns import are_rows_distinct, class_similarities, distance_matrix, with_distinct_rows
+from codekin.codebooks.designs.columns import are_rows_distinct, class_similarities, with_distinct_rows
 
 SHORTEST = 1e-9
 """A class whose part of the eigenvectors is shorter than this, as a share of the longest one, has no direction."""
@@ -81,7 +81,6 @@ def spectral(
     n_codewords = checked_n_codewords(n_codewords, codebook="spectral")
     is_known = threshold in ("zero", "median")
     check_parameter("spectral", "threshold", threshold, is_known, "'zero' or 'median'")
-    check_parameter("spectral", "bandwidth", bandwidth, bandwidth > 0, "greater than 0")
     if n_bits is not None:
         n_bits = checked_n_bits(n_bits, n_codewords, n_columns=n_binary_columns(n_codewords))
         if n_bits >= n_codewords:
@@ -89,7 +88,7 @@ def spectral(
                 f"The spectral codebook has fewer bits than codewords: {n_codewords} classes have "
                 f"{n_codewords - 1} eigenvectors that are not constant. Got n_bits={n_bits}."
             )
-    vectors = laplacian_eigenvectors(class_similarities(distance_matrix(class_distances, n_codewords), bandwidth))
+    vectors = laplacian_eigenvectors(class_similarities("spectral", class_distances, n_codewords, bandwidth))
     columns, margins = _distinct_cuts(vectors, threshold)
     if n_bits is None:
         n_bits = default_n_bits(n_codewords, DENSE_BITS_PER_DOUBLING, n_columns=columns.shape[1])
@@ -197,7 +196,6 @@ def eigen_targets(
     array([0., 1., 2., 1.])
     """
     n_codewords = checked_n_codewords(n_codewords, codebook="eigen_targets")
-    check_parameter("eigen_targets", "bandwidth", bandwidth, bandwidth > 0, "greater than 0")
     n_bits = _n_targets(n_codewords, n_bits)
     if n_bits >= n_codewords:
         raise ValueError(
@@ -205,7 +203,7 @@ def eigen_targets(
             f"{n_codewords - 1} eigenvectors that are not constant. Got n_bits={n_bits}."
         )
     with threadpool_limits(1, user_api="blas"):  # sums must not depend on the number of threads
-        similarities = class_similarities(distance_matrix(class_distances, n_codewords), bandwidth)
+        similarities = class_similarities("eigen_targets", class_distances, n_codewords, bandwidth)
         targets = _normalised(laplacian_eigenvectors(similarities)[:, :n_bits])
     return TargetCodebook(targets, name="eigen_targets", is_designed=True)
 
