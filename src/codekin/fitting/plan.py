@@ -321,7 +321,7 @@ def _make_codebook(
         # A tree is computed only for codebooks that need one.
         is_needed = wanted["class_tree"].default is inspect.Parameter.empty
         arguments["class_tree"] = classes.tree if is_needed else classes.distances.tree
-    missing = missing_arguments(make, [classes.n_classes], arguments)
+    missing = "" if isinstance(choice, str) else missing_arguments(make, [classes.n_classes], arguments)
     if missing:
         raise ValueError(
             f"A function given as 'codebook' takes the number of classes and optionally {CODEBOOK_ARGUMENTS}. "

@@ -96,8 +96,8 @@ class RankedLeaves(RankedCodes):
         if ranking.n_indexed:
             return otherwise
         n_candidates, max_loss_gap, weight = self._n_listed(ranking), float(ranking.max_loss_gap), float(ranking.weight)
-        vectors, by_feature, _, n_features = kernel_vectors(ranking.vectors)
-        n_scored = 0 if ranking.vectors is None else self.n_classes
+        vectors, by_feature, n_features = kernel_vectors(ranking.vectors)
+        n_scored = len(vectors[-1])  # none without vectors
         rooms: list[Any] = []  # working memory that is used again, by one thread at a time
         room_made = partial(scoring_room, n_features, n_scored, 0)
         # All arrays are writeable: the kernels would be compiled again for those of a stored model.

@@ -117,9 +117,9 @@ class Model:
         if not self.codes:
             raise ValueError("A model needs at least one code.")
         if self.ranking is not None:
-            vectors, n_classes = self.ranking.vectors, self.ranked.n_classes
-            if vectors is not None and len(vectors.scales) != n_classes:
-                raise ValueError(f"{n_classes} classes need as many class vectors. Got {len(vectors.scales)}.")
+            vectors, codes = self.ranking.vectors, self.ranked.codes
+            if vectors is not None and len(vectors.scales) != codes[0].n_classes:
+                raise ValueError(f"{self.n_classes} classes need as many class vectors. Got {len(vectors.scales)}.")
         elif len(self.codes) > 1:
             raise ValueError(f"A model without a ranking has a single code. Got {len(self.codes)}.")
         if not (np.isfinite(self.temperature) and self.temperature > 0):

@@ -149,7 +149,7 @@ class RankedCodes(ABC):
         first = self.codes[0]
         for code in self.codes:
             codebook = code.codebook
-            if codebook.kind != self.kind or not code.is_full:
+            if codebook.kind != self.kind or codebook.n_codewords != code.n_classes:
                 raise ValueError(
                     "The codes of a ranked model must be paths of a trellis or leaves of a tree, with a class for each."
                     f" Got the codebook {codebook.name!r} of {codebook.n_codewords} codewords."
@@ -248,12 +248,12 @@ def with_candidates(
     return np.where((keys[place] == asked) & (classes >= 0), own[place], logs)
 
 
-def kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], int]:
-    """The vectors as the kernel takes them, by class and by feature, a bound on their scores, and their length."""
+def kernel_vectors(vectors: ClassVectors | None) -> tuple[tuple[Any, ...], tuple[Any, ...], int]:
+    """The vectors as kernels take them, by class and by feature, and their length."""
     if vectors is None:
         empty, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         steps = empty.astype(np.int8)
         by_feature = empty, empty.astype(np.int32), steps, steps
-        return (empty, empty.astype(np.uint16), steps, nothing), by_feature, (nothing, nothing, 0.0), 0
+        return (empty, empty.astype(np.uint16), steps, nothing), by_feature, 0
     own = vectors.indptr, vectors.features, vectors.steps, vectors.scales
-    return own, vectors.by_feature, vectors.reach, vectors.n_features
+    return own, vectors.by_feature, vectors.n_features
