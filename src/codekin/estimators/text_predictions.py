@@ -84,15 +84,17 @@ class TextPredictions(Predictions):
         TrainingReport
             Prints as lines for people; ``details`` has the terms of the method.
         """
-        self._check_is_fitted()
+        return self._reported(State.of(*self._parts_to_store(), self.model_input_).n_bytes)
+
+    def _reported(self, n_bytes: int) -> TrainingReport:
+        """The report of a model that takes this many bytes on disk."""
         chosen, some = self.vectorizer_, self._some_texts
-        state = State.of(*self._parts_to_store(), self.model_input_)
         return TrainingReport(
             n_samples=self._n_samples,
             n_classes=len(self.classes_),
             n_features=chosen.n_features,
             features=described_features(chosen),
-            n_bytes=state.n_bytes,
+            n_bytes=n_bytes,
             microseconds=microseconds_of(_FromSamples(self), some) if some else None,
             evaluation=self._evaluation,
             details=self.classifier_.report(),

@@ -297,7 +297,7 @@ class Search:
         trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)
         if self.callbacks.checkpoints is not None:
             own = self.callbacks.checkpoints.part(f"trial-{number}")
-            own.save({**self._identity, "recipe": asdict(recipe)}, trial.as_dict(), {})
+            own.save({**self._identity, "recipe": asdict(recipe)}, asdict(trial), {})
         return trial, fit
 
     def _recorded(self, number: int, recipe: Recipe) -> Trial | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import nan
 from time import process_time
 from typing import Any, Literal, TypeVar, cast
@@ -367,9 +367,6 @@ class Trial:
     microseconds: float
     seconds: float
     fits: bool
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Trial:
