@@ -19,7 +19,6 @@ from codekin._system.files import bytes_in, followed, is_fixed
 from codekin._system.messages import EXTRAS, counted
 from codekin._system.parallel import limited_threads
 from codekin._system.rows import StoredRows
-from codekin.assignments.policy import ASSIGNMENT_CHOICES
 from codekin.cli.display import Display, show
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
@@ -66,6 +65,7 @@ from codekin.data.training_samples import SampleReader, TrainingSamples
 from codekin.estimators import ExtremeClassifier, TextClassifier, TrainingReport
 from codekin.fitting.defaults import AutoLearner, with_less_memory
 from codekin.fitting.report import report_text
+from codekin.fitting.setting import ASSIGNMENT_CHOICES
 from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
 from codekin.measures import N_BEST, Baselines, Evaluation, evaluated
@@ -317,7 +317,7 @@ def _report(
         n_features=int(samples.given.shape[1]),
         features="",
         n_bytes=n_bytes,
-        microseconds=microseconds_of(classifier.model_, samples.given[:MOST_MEASURED]),
+        microseconds=microseconds_of(classifier.model_.predict, samples.given[:MOST_MEASURED]),
         evaluation=evaluation,
         details=classifier.report(),
     )

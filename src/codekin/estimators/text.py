@@ -363,5 +363,5 @@ TextVectorizer, default="auto"
         self.classifier_.report(X[rows], y.classes[y.class_index[rows]])
         class_index = self.classifier_._class_index(y)  # some classes may have had no weight
         known = np.flatnonzero(class_index >= 0)
-        self._baselines = Baselines.of(X[known], class_index[known], len(self.classes_))
+        self._baselines = Baselines.of(X[known], class_index[known], len(self.classifier_.classes_))
         self._n_samples, self._some_texts = len(texts), [texts[row] for row in rows.tolist()]

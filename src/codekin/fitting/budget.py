@@ -292,7 +292,7 @@ class Search:
         X, class_index = self.held_out.X, self.held_out.class_index
         n_bytes = self._bytes_of(fit)
         accuracy = float((fit.model.predict(X) == class_index).mean())
-        microseconds = microseconds_of(fit.model, X)
+        microseconds = microseconds_of(fit.model.predict, X)
         is_within = self.limits.allow(n_bytes, microseconds)
         trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)
         if self.callbacks.checkpoints is not None:

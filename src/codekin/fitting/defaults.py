@@ -11,13 +11,12 @@ import numpy as np
 
 from codekin._system.memory import available_memory
 from codekin._system.rows import StoredRows, is_sparse
-from codekin.assignments.policy import codes_of
 from codekin.classes import ClassTree
 from codekin.code.codebook import kind_of_matrix
 from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
 from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
-from codekin.fitting.setting import Table, is_auto, is_one_order
+from codekin.fitting.setting import Table, codes_of, is_auto, is_one_order
 from codekin.learners import AROW, Learner, Softmax, learner_of
 from codekin.learners.estimators import learns_linearly
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
