@@ -19,7 +19,14 @@ from codekin.decoding.decoder import SingleBest
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.linear import single_margins
 from codekin.model.class_vectors import ClassVectors
-from codekin.model.reranking import CANDIDATES_PER_BLOCK, Candidates, RankedCodes, Reranking, kernel_vectors
+from codekin.model.reranking import (
+    CANDIDATES_PER_BLOCK,
+    Candidates,
+    RankedCodes,
+    RankedLeaves,
+    Reranking,
+    kernel_vectors,
+)
 
 PathArrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 NO_ROW = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
@@ -160,6 +167,10 @@ class RankedPaths(RankedCodes):
             return classes[0], losses[0]
 
         return best_in_one_call
+
+
+RANKED: dict[str, type[RankedCodes]] = {each.kind: each for each in (RankedPaths, RankedLeaves)}
+"""Maps the kinds of codebooks whose best classes can be ranked to how that is done; others are refused."""
 
 
 def _side_by_side(margins: tuple[Margins, ...]) -> Margins:
