@@ -316,7 +316,8 @@ def _restore_input(description: Json, arrays: Arrays, n_features: int | None) ->
             vectorizer = FittedVectorizer.from_state(description["vectorizer"], state)
         is_right = n_features is None or vectorizer.n_features == n_features
         check(is_right, f"texts have {vectorizer.n_features} features, the model {n_features}")
-    return ModelInput(vectorizer, checked_encoding(description["encoding"]), columns)
+    encoding = description["encoding"]  # none of texts
+    return ModelInput(vectorizer, {} if encoding == {} else checked_encoding(encoding), columns)
 
 
 def tree_arrays(tree: ClassTree) -> Arrays:
