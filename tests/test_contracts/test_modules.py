@@ -10,8 +10,8 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 49_850, "modules": 219, "long modules": 0, "single-importer siblings": 19},
-    "codekin_studies": {"lines": 6_990, "modules": 34, "long modules": 0, "single-importer siblings": 7},
+    "codekin": {"lines": 49_831, "modules": 218, "long modules": 0, "single-importer siblings": 18},
+    "codekin_studies": {"lines": 6_988, "modules": 34, "long modules": 0, "single-importer siblings": 7},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the
 readers of tables (CSV, JSON lines, Parquet, folders of texts), features of rows with numbers and categories, and what
