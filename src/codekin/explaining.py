@@ -281,7 +281,9 @@ def _final_losses(model: Model, X: Any, class_index: IntArray) -> tuple[FloatArr
     """
     ranking, losses, raised = model.ranking, np.full(len(class_index), np.nan), np.zeros(len(class_index))
     if ranking is not None:
-        losses = model.ranked.final_losses(X, model.lazy_margins(X), class_index, ranking)
+        best = model.ranked.rescored(X, margins := model.lazy_margins(X), ranking)
+        found, place = np.nonzero(best.classes == class_index[:, None])
+        losses[found] = (best.losses + model.ranked.constant_losses(margins))[found, place]
     is_candidate = ~np.isnan(losses)
     others, step = np.flatnonzero(~is_candidate), max(NUMBERS_AT_ONCE // max(model.n_classes, model.n_bits), 1)
     for start in range(0, len(others), step):

@@ -47,8 +47,8 @@ def test_text_for_people(topics, topics_model, run):
 def test_there_is_one_time_per_prediction_and_it_says_what_is_counted(topics, topics_model, run, monkeypatch):
     timed = []
 
-    def microseconds_of(model, X):
-        timed.append((model.n_classes, X.shape))
+    def microseconds_of(predict, X):
+        timed.append((predict.__self__.n_classes, X.shape))
         return 12.345
 
     monkeypatch.setattr("codekin.cli.evaluate.microseconds_of", microseconds_of)

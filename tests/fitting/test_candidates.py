@@ -44,7 +44,8 @@ def losses_of_code(model, X):
 def test_the_index_lists_candidates_and_the_code_its_best_class(fitted, topics):
     model, X = fitted.model_, topics.test.X[:N_ROWS]
     ranking = model.ranking
-    assert ranking.source == fitted.candidates == fitted.recipe_.candidates
+    assert fitted.candidates == fitted.recipe_.candidates
+    assert ranking.n_indexed > 0
     assert (ranking.n_candidates == 1) == (fitted.candidates == "index")
     assert ranking.n_entries == index_entries(120) == 32
     listed = model.ranked.rescored(X, model.lazy_margins(X), ranking).classes

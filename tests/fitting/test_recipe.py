@@ -173,7 +173,9 @@ def test_predictions_that_are_too_slow_are_not_chosen(topics):
 
 
 def test_where_no_tree_fits_a_trellis_is_tried(topics, monkeypatch):
-    monkeypatch.setattr(budget, "microseconds_of", lambda model, X: 1.0 if model.codebook.tree is None else 10.0)
+    monkeypatch.setattr(
+        budget, "microseconds_of", lambda predict, _: 1.0 if predict.__self__.codebook.tree is None else 10.0
+    )
     classifier = fitted(topics, max_microseconds=5, time_limit=1e-3)
     assert [trial.recipe.code for trial in classifier.trials_] == ["tree", "tree", "trellis"]
     assert classifier.recipe_.code == "trellis"

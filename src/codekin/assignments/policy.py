@@ -42,7 +42,7 @@ from codekin.assignments.swaps import TreeProblem, VectorProblem, anneal_tree, a
 from codekin.classes import ClassDistances, ClassTree, as_class_distances
 from codekin.classes.interface import PartialDistances
 from codekin.classes.tree_distances import TreeDistances
-from codekin.code import KINDS, Assignment, Codebook
+from codekin.code import Assignment, Codebook
 from codekin.code.geometry import MAX_DENSE_CODEWORDS
 
 ASSIGNMENTS: Mapping[str, Solver] = {
@@ -64,16 +64,6 @@ ASSIGNMENTS: Mapping[str, Solver] = {
     "vector_swaps": by_swaps(VectorProblem.of, anneal_vectors, VECTORS),
 }
 """All methods by name; the searches themselves document their options."""
-
-EVERY_CODE = ("tree", "trellis")
-_NAMES = {
-    code: [*KINDS[code].orders, *(sorted(ASSIGNMENTS) if KINDS[code].takes_searches else ())] for code in EVERY_CODE
-}
-ASSIGNMENT_CHOICES: Mapping[str, tuple[str, ...]] = {
-    name: tuple(code for code in EVERY_CODE if name in _NAMES[code]) for names in _NAMES.values() for name in names
-}
-"""All names of the ``assignment`` parameter of estimators, and the codes they are for; "trellis" is any codebook but a
-tree."""
 
 MAX_SWAPPED_AS_MATRIX = 200
 """For more codewords, path lengths are searched as a tree instead of as a matrix."""
@@ -179,11 +169,6 @@ def assign(
     if known is not distances:
         result = _completed(result, codebook, distances)
     return replace(result, assignment=replace(result.assignment, policy=asked))
-
-
-def codes_of(assignment: Any) -> tuple[str, ...]:
-    """The codes that the ``assignment`` parameter of an estimator is for."""
-    return ASSIGNMENT_CHOICES.get(assignment, EVERY_CODE) if isinstance(assignment, str) else EVERY_CODE
 
 
 def _completed(result: AssignmentResult, codebook: Codebook, distances: ClassDistances) -> AssignmentResult:

@@ -79,7 +79,7 @@ def evaluate(
             chunks.append(_predicted(classifier, X, read.index_among(classifier.classes_)))
         report("timing predictions")
         answering = classifier if has_parts(classifier) else classifier.model_
-        microseconds = microseconds_of(answering, csr_array(vstack(timed)))
+        microseconds = microseconds_of(answering.predict, csr_array(vstack(timed)))
         found = _Predicted(*(None if own[0] is None else np.concatenate(own) for own in zip(*chunks, strict=True)))
         measures = prediction_measures(found.best, found.true, tree=tree, at=AT)
     result = {

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,6 @@ from codekin._system.files import bytes_in, followed, is_fixed
 from codekin._system.messages import EXTRAS, counted
 from codekin._system.parallel import limited_threads
 from codekin._system.rows import StoredRows
-from codekin.assignments.policy import ASSIGNMENT_CHOICES
 from codekin.cli.display import Display, show
 from codekin.cli.main import Session, leaving
 from codekin.cli.models import ranking_facts, ranking_text
@@ -67,6 +66,7 @@ from codekin.data.training_samples import SampleReader, TrainingSamples
 from codekin.estimators import ExtremeClassifier, TextClassifier, TrainingReport
 from codekin.fitting.defaults import AutoLearner, with_less_memory
 from codekin.fitting.report import report_text
+from codekin.fitting.setting import ASSIGNMENT_CHOICES
 from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
 from codekin.measures import N_BEST, Baselines, Evaluation, evaluated
@@ -170,11 +170,16 @@ def train(
         if checkpoints is not None:
             checkpoints.clear()
         report_progress("timing predictions")
-        people = classifier.report() if is_text else _report(classifier, samples, evaluation)
-        people = replace(people, n_bytes=bytes_in(model))
-        summary = {**_summary(classifier, model, people, epochs), **_json_of(people)}
-    summary["seconds"] = time.perf_counter() - started
-    show(json.dumps(summary) if as_json else _text(people, summary, has_details=details, has_page=is_text))
+        n_bytes = bytes_in(model)
+        people = classifier._reported(n_bytes) if is_text else _report(classifier, samples, evaluation, n_bytes)
+    whole, seconds = classifier.classifier_ if is_text else classifier, time.perf_counter() - started
+    if as_json:
+        summary = {**_summary(whole, model, people, epochs), **_json_of(people), "seconds": seconds}
+        show(json.dumps(summary))
+        return
+    ranking = ranking_text(ranking_facts(whole.model_)) if details else []
+    of_method = [report_text(people.details, measured_on="training sample"), *ranking] if details else []
+    show(_text(people, str(model), seconds, of_method, has_page=is_text))
 
 
 def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> dict[str, Any]:
@@ -305,15 +310,17 @@ def _measured(classifier: ExtremeClassifier, samples: TrainingSamples) -> Evalua
     return evaluated(best, classifier._class_index(labels), classifier.classes_, baselines, X)
 
 
-def _report(classifier: ExtremeClassifier, samples: TrainingSamples, evaluation: Evaluation | None) -> TrainingReport:
+def _report(
+    classifier: ExtremeClassifier, samples: TrainingSamples, evaluation: Evaluation | None, n_bytes: int
+) -> TrainingReport:
     """What :meth:`TextClassifier.report` says of texts."""
     return TrainingReport(
         n_samples=samples.data.n_samples,
         n_classes=len(classifier.classes_),
         n_features=int(samples.given.shape[1]),
         features="",
-        n_bytes=0,  # known when it is saved
-        microseconds=microseconds_of(classifier.model_, samples.given[:MOST_MEASURED]),
+        n_bytes=n_bytes,
+        microseconds=microseconds_of(classifier.model_.predict, samples.given[:MOST_MEASURED]),
         evaluation=evaluation,
         details=classifier.report(),
     )
@@ -322,20 +329,21 @@ def _report(classifier: ExtremeClassifier, samples: TrainingSamples, evaluation:
 # ----- output -------------------------------------------------------------------------------------------------------
 
 
-def _summary(classifier: Any, model: Path, people: TrainingReport, epochs: list[EpochReport]) -> dict[str, Any]:
+def _summary(
+    classifier: ExtremeClassifier, model: Path, people: TrainingReport, epochs: list[EpochReport]
+) -> dict[str, Any]:
     report = people.details.as_dict()
     del report["bit_losses"]
-    whole = getattr(classifier, "classifier_", classifier)
     return {
         "model": str(model),
         "model_bytes": people.n_bytes,
         "n_samples": people.n_samples,
         "n_features": people.n_features,
-        "width": whole.codebook_.width,
+        "width": classifier.codebook_.width,
         **report,
         "n_epochs": max((epoch.epoch for epoch in epochs), default=0),
-        "temperature": whole.temperature_,
-        "ranking": ranking_facts(whole.model_),
+        "temperature": classifier.temperature_,
+        "ranking": ranking_facts(classifier.model_),
     }
 
 
@@ -351,14 +359,11 @@ def _json_of(people: TrainingReport) -> dict[str, Any]:
     }
 
 
-def _text(people: TrainingReport, summary: dict[str, Any], *, has_details: bool, has_page: bool) -> str:
-    folder = summary["model"]
-    lines = [str(people), f"{'trained in':<32}{summary['seconds']:.1f} s"]
+def _text(people: TrainingReport, folder: str, seconds: float, details: list[str], *, has_page: bool) -> str:
+    lines = [str(people), f"{'trained in':<32}{seconds:.1f} s"]
     if people.evaluation is None:
         lines.append(f"{'':<32}(--validation 10% measures the accuracy on samples that it holds back)")
-    if has_details:
-        lines += [report_text(people.details, measured_on="training sample"), *ranking_text(summary["ranking"])]
-    lines.append("next:")
+    lines += [*details, "next:"]
     lines.append(
         f"  codekin predict {shlex.quote(folder)} FILE --top-k 5     the best classes of each sample of a file"
     )

@@ -146,10 +146,10 @@ class CodewordStatistics:
     def is_symmetric(self) -> bool:
         """Whether every assignment gives the same classifier, as in one-vs-rest and the exhaustive code.
 
-        True if swapping any two rows only reorders the columns or renames their symbols. Real codewords that are
-        equidistant can be rotated into each other, which makes no difference to least squares.
+        True if swapping any two rows only reorders the columns or renames their symbols; the codewords are then
+        equidistant. Real codewords that are can be rotated into each other, which makes no difference to least squares.
         """
-        if not self.is_equidistant:
+        if self.n_codewords > MAX_DENSE_CODEWORDS:
             return False
         # Swaps of the first row with each other row generate all permutations. Columns in which the two rows agree stay
         # as they are.

@@ -125,7 +125,7 @@ class SampleReader:
             X = data = read_data(source, how, options=replace(options, trained_on=training.table), progress=progress)
             if not isinstance(data, TextData):
                 raise DataError(source, "the samples to learn from are texts, but there are features in this file.")
-            labels = data.labels
+            labels: Any = data.encoded_labels
         else:
             chunks = ModelInput(None, training.encoding).chunks(
                 source, format=how, n_features=training.n_features, options=options, progress=progress
@@ -136,17 +136,17 @@ class SampleReader:
             raise DataError(
                 source,
                 f"none of its {len(labels):,} samples has a label of the training samples. "
-                f"Got {labels[0].item()!r}, for example.",
+                f"Got {np.asarray(labels)[0].item()!r}, for example.",
             )
         return X, labels
 
 
-def vocabulary_within(
-    fitted: Features, max_model_bytes: int | None, texts: Sequence[Any], class_index: IntArray
-) -> Features:
-    """The vectorizer with the largest vocabulary that leaves space for the rest of a model, or its share."""
-    most = max_model_bytes
-    if most is None or fitted.within(int(VOCABULARY_SHARE * most)) is fitted:
+def vocabulary_within(fitted: Features, most: int, texts: Sequence[Any], class_index: IntArray) -> Features:
+    """The vectorizer with the largest vocabulary that leaves space for the rest of a model of ``most`` bytes.
+
+    It may take its share in any case.
+    """
+    if fitted.within(int(VOCABULARY_SHARE * most)) is fitted:
         return fitted
     X = fitted.transform(reported(texts, "counting the terms of classes", unit="texts"))
     pairs = np.repeat(class_index, np.diff(X.indptr)) * X.shape[1] + X.indices

@@ -61,6 +61,18 @@ DECODERS: dict[str, Callable[[Code, LossLike, bool], Decoder]] = {
 """Maps the kind of a codebook to its decoder."""
 
 
+def log_odds_decoder(code: Code, decoder: Decoder, learner: Any, *, is_weighted: bool) -> Decoder | None:
+    """What turns margins into probabilities if they are log-odds, whatever loss decodes them; None if they are not.
+
+    - ``decoder``: of the classes; a learned one gives probabilities itself.
+    - ``learner``: one that learns all bits together, if they were.
+    """
+    if decoder.is_learned or not code.codebook.has_log_odds:
+        return None
+    loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
+    return MinimumLossDecoder(code.coding_matrix, loss, is_weighted)
+
+
 @dataclass(frozen=True, eq=False)
 class DecodedAccuracy:
     """How often the class of a sample is decoded from its margins."""

@@ -158,11 +158,6 @@ class CodedClassifier(Predictions, ABC):
     def _from_stored(cls, model: Model, parts: SavedClassifier) -> Self:
         """The classifier of a stored model, ready to predict."""
 
-    @classmethod
-    @abstractmethod
-    def _stored_model(cls, model: Model, parts: SavedClassifier) -> Model:
-        """The ``model_`` of that classifier, for programs that need nothing else of it."""
-
     def _restore(self, model: Model, parts: SavedClassifier) -> Self:
         """Set the fitted attributes; of class distances only trees are restored."""
         report = restored(parts.report, model)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from codekin._system.arrays import check_single_precision
 from codekin.code import CodingMatrix
-from codekin.decoding import MinimumLossDecoder
+from codekin.decoding import log_odds_decoder
 from codekin.estimators.base import CodedClassifier
 from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.inputs import labels_and_weights, validated, with_class_weight, with_learner_tags
@@ -342,17 +342,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
 
     @classmethod
     def _from_stored(cls, model: Model, parts: SavedClassifier) -> Self:
-        return cls._unfitted(model, parts)._restore(model, parts)
-
-    @classmethod
-    def _stored_model(cls, model: Model, parts: SavedClassifier) -> Model:
-        return cls._unfitted(model, parts)._with_probabilities(model)
-
-    @classmethod
-    def _unfitted(cls, model: Model, parts: SavedClassifier) -> Self:
-        learner = parts.estimator if parts.learner is None else parts.learner
-        given = {} if learner is None else {"estimator": learner}
-        return cls(**{"assignment": model.assignment, "codebook": model.codebook, **parts.params, **given})
+        given = {} if parts.given_learner is None else {"estimator": parts.given_learner}
+        chosen = {"assignment": model.assignment, "codebook": model.codebook}
+        return cls(**{**chosen, **parts.params, **given})._restore(model, parts)
 
     def _validated_samples(self, X: Any) -> Any:
         X = validated(self, X, learner=self._bit_classifier(), reset=False)[0]
@@ -361,10 +353,6 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         return X
 
     def _with_probabilities(self, model: Model) -> Model:
-        """Margins are log-odds, whatever loss decodes them, unless the decoder itself gives probabilities."""
-        own, first = None, model.codes[0]
-        if first.code.codebook.has_log_odds and not first.decoder.is_learned:
-            learner = learner_of(self.estimator)
-            loss = "linear" if learner is not None and learner.learns_probabilities else "logistic"
-            own = MinimumLossDecoder(model.coding_matrix, loss, self.weighted_decoding)
+        first, learner, is_weighted = model.codes[0], learner_of(self.estimator), self.weighted_decoding
+        own = log_odds_decoder(first.code, first.decoder, learner, is_weighted=is_weighted)
         return replace(model, probability_decoder=own)

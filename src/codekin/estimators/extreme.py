@@ -392,10 +392,4 @@ class ExtremeClassifier(CodedClassifier):
         classifier = cls(**{"assignment": model.assignment, **parts.params, **learner})
         if parts.learner is not None:
             classifier.learner_ = parts.learner
-        return classifier._restore(cls._stored_model(model, parts), parts)
-
-    @classmethod
-    def _stored_model(cls, model: Model, parts: SavedClassifier) -> Model:
-        if parts.temperature is None:
-            raise KeyError("temperature")
-        return model
+        return classifier._restore(model, parts)

@@ -207,7 +207,7 @@ TextVectorizer, default="auto"
                 validation=None if held_out is None else (held_out_X, held_out[1]),
                 on_epoch=on_epoch,
                 checkpoints=checkpoints,
-                reserved_bytes=input_bytes(self.model_input_),
+                reserved_bytes=0 if self.max_model_bytes is None else input_bytes(self.model_input_),
                 rerank_only=self.vectorizer_.rerank_only,
             )
             self._measure(given, X, y)
@@ -335,8 +335,12 @@ TextVectorizer, default="auto"
             chosen = replace(chosen, features=IN_BATCHES)
         settings = {name: getattr(self, name) for name in EXTREME_SETTINGS}
         chosen, tried = chosen_features(chosen, samples, y, held_out=held_out, make=make, settings=settings)
-        fitted = make(chosen, samples).with_trial(tried)
-        self.vectorizer_ = fitted = vocabulary_within(fitted, self.max_model_bytes, samples, y.class_index)
+        fitted = make(chosen, samples)
+        if tried:
+            fitted = fitted.with_trial(tried)
+        if self.max_model_bytes is not None:
+            fitted = vocabulary_within(fitted, self.max_model_bytes, samples, y.class_index)
+        self.vectorizer_ = fitted
         X = fitted.transform(reported(samples, "making features of texts", unit="texts"))
         if X.nnz == 0:
             raise NoFeaturesError(f"None of the {len(samples):,} samples has any feature to learn from.")
@@ -359,5 +363,5 @@ TextVectorizer, default="auto"
         self.classifier_.report(X[rows], y.classes[y.class_index[rows]])
         class_index = self.classifier_._class_index(y)  # some classes may have had no weight
         known = np.flatnonzero(class_index >= 0)
-        self._baselines = Baselines.of(X[known], class_index[known], len(self.classes_))
+        self._baselines = Baselines.of(X[known], class_index[known], len(self.classifier_.classes_))
         self._n_samples, self._some_texts = len(texts), [texts[row] for row in rows.tolist()]

@@ -84,16 +84,22 @@ class TextPredictions(Predictions):
         TrainingReport
             Prints as lines for people; ``details`` has the terms of the method.
         """
-        self._check_is_fitted()
+        return self._reported(State.of(*self._parts_to_store(), self.model_input_).n_bytes)
+
+    def _reported(self, n_bytes: int) -> TrainingReport:
+        """The report of a model that takes this many bytes on disk."""
         chosen, some = self.vectorizer_, self._some_texts
-        state = State.of(*self._parts_to_store(), self.model_input_)
+
+        def predict(samples: Any) -> Any:
+            return self.model_.predict(chosen.transform(samples))
+
         return TrainingReport(
             n_samples=self._n_samples,
             n_classes=len(self.classes_),
             n_features=chosen.n_features,
             features=described_features(chosen),
-            n_bytes=state.n_bytes,
-            microseconds=microseconds_of(_FromSamples(self), some) if some else None,
+            n_bytes=n_bytes,
+            microseconds=microseconds_of(predict, some) if some else None,
             evaluation=self._evaluation,
             details=self.classifier_.report(),
         )
@@ -245,16 +251,6 @@ class TextPredictions(Predictions):
     def _validated_samples(self, X: Any) -> Any:
         """The features of texts."""
         return self.vectorizer_.transform(samples_of(X, self._columns))
-
-
-class _FromSamples:
-    """Predicts samples that are taken apart already."""
-
-    def __init__(self, classifier: TextPredictions) -> None:
-        self.model, self.features = classifier.model_, classifier.vectorizer_
-
-    def predict(self, samples: Any) -> Any:
-        return self.model.predict(self.features.transform(samples))
 
 
 def encoded_labels(labels: Any) -> EncodedLabels:

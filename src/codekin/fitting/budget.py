@@ -23,7 +23,7 @@ from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
 from codekin.fitting.codes import SharedWork
 from codekin.fitting.defaults import GENTLE_PRUNING, FitSettings, candidate_source
-from codekin.fitting.fit import FitResult, fit_model
+from codekin.fitting.fit import FitResult, class_prior, fit_model
 from codekin.fitting.footprint import (
     BYTES_PER_ENTRY,
     BYTES_PER_KEPT_WEIGHT,
@@ -39,7 +39,6 @@ from codekin.fitting.plan import extreme_plan
 from codekin.fitting.trial import TO_FIT, Recipe, Trial, fit_temperature, hold_out_samples, microseconds_of
 from codekin.learners.training import Callbacks
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
-from codekin.model.prior import ClassPrior
 from codekin.progress import report, stage
 from codekin.samples import Samples
 from codekin.states import SavedClassifier
@@ -223,7 +222,7 @@ class Search:
     def __post_init__(self) -> None:
         """Measure what does not depend on the recipe."""
         X, n_classes = self.samples.X, self.settings.n_classes
-        prior = ClassPrior.of(self.samples, n_classes)
+        prior = class_prior(self.samples, n_classes)
         n_prior = 0 if prior is None else prior.sizes.nbytes
         learner, settled = self.settings.estimator, self.settings.settled
         n_fixed = self.reserved_bytes + fixed_bytes(self.parts, learner, self.settings.n_reserved) + n_prior
@@ -293,12 +292,12 @@ class Search:
         X, class_index = self.held_out.X, self.held_out.class_index
         n_bytes = self._bytes_of(fit)
         accuracy = float((fit.model.predict(X) == class_index).mean())
-        microseconds = microseconds_of(fit.model, X)
+        microseconds = microseconds_of(fit.model.predict, X)
         is_within = self.limits.allow(n_bytes, microseconds)
         trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)
         if self.callbacks.checkpoints is not None:
             own = self.callbacks.checkpoints.part(f"trial-{number}")
-            own.save({**self._identity, "recipe": asdict(recipe)}, trial.as_dict(), {})
+            own.save({**self._identity, "recipe": asdict(recipe)}, asdict(trial), {})
         return trial, fit
 
     def _recorded(self, number: int, recipe: Recipe) -> Trial | None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from codekin._system.memory import available_memory
 from codekin._system.rows import StoredRows, is_sparse
-from codekin.assignments.policy import codes_of
 from codekin.classes import ClassTree
-from codekin.code.codebook import kind_of_matrix
 from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
-from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
-from codekin.fitting.setting import Table, is_auto, is_one_order
-from codekin.learners import AROW, Learner, LinearSVM, Softmax, learner_of
-from codekin.learners.estimators import learns_linearly
+from codekin.fitting.setting import Table, codes_of, is_auto, is_one_order
+from codekin.learners import AROW, LEARNERS, Learner, LinearSVM, Softmax, learner_of
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.reranking import CandidateSource
 from codekin.samples import Samples
@@ -64,10 +60,6 @@ GENTLE_PRUNING = 0.001
 """How much validation accuracy pruning may cost by default."""
 NARROW = 2
 """The width up to which AROW is as accurate as softmax, in half the time."""
-MAX_COLUMNS = 1_000
-"""With more classes, one column per class takes too long for its gain."""
-FEW_COLUMNS = 15
-"""The least number of dense columns; more than this and more than one per class rarely pay."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +303,20 @@ def can_learn_trees(learner: Any) -> bool:
     return bool(getattr(found, "learns_trees", False))
 
 
+def trellis_learner(learner: Any, width: int) -> Learner:
+    """The learner of a trellis, from the ``estimator`` parameter."""
+    learner = AutoLearner() if is_auto(learner) else learner
+    if hasattr(learner, "at_width"):
+        return cast("Learner", learner.at_width(width))
+    found = learner_of(learner)
+    if found is None:
+        raise ValueError(
+            f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
+            f"Got {learner!r} instead."
+        )
+    return found
+
+
 def tree_learner(s: Any) -> Learner:
     """The learner of the nodes of a tree, from the ``estimator`` parameter."""
     given = s.given["estimator"]
@@ -330,59 +336,3 @@ def with_less_memory(learner: Any, n_bytes: int) -> Any:
     if hasattr(learner, "at_width"):
         return AutoLearner(*(with_less_memory(each, n_bytes) for each in (learner.arow, learner.softmax, learner.svm)))
     return replace(learner, max_memory=max(limit - n_bytes, 1))
-
-
-# ----- codebooks of few classes -------------------------------------------------------------------------------------
-
-
-class CodeDefault(NamedTuple):
-    """A codebook, the number of bits if it leaves the choice, and the reason, empty if there was no choice."""
-
-    codebook: str
-    n_bits: int | None
-    reason: str
-
-
-def default_code(learner: Learner, n_classes: int, n_bits: int | None = None, n_symbols: int = 2) -> CodeDefault:
-    """The default code of this many symbols."""
-    return DEFAULT_CODES[kind_of_matrix(n_symbols=n_symbols)](learner, n_classes, n_bits, n_symbols)
-
-
-def _default_of_signs(learner: Learner, n_classes: int, n_bits: int | None, _: int) -> CodeDefault:
-    """One column per class for linear bits, dense columns for others.
-
-    For linear bits, one column per class with a learned decoder is rarely behind any other code of the same length
-    (``benchmarks/predictors.py``). Other bits gain from dense columns, each a different problem to learn: as many as
-    classes, but at least 15 and at most those of Allwein et al. (2000).
-    """
-    if n_bits is not None or n_classes == 2:
-        return CodeDefault("dense_random", n_bits, "")
-    is_linear = learns_linearly(getattr(learner, "estimator", learner))
-    if is_linear and n_classes <= MAX_COLUMNS:
-        return CodeDefault("one_vs_rest", None, f"the bits are linear, the classes at most {MAX_COLUMNS:,}")
-    if is_linear:
-        return CodeDefault("dense_random", None, f"the classes are more than {MAX_COLUMNS:,}")
-    n_columns = n_binary_columns(n_classes) if n_classes <= FEW_COLUMNS else n_classes
-    most = default_n_bits(n_classes, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
-    return CodeDefault("dense_random", min(max(n_classes, FEW_COLUMNS), most), "the bits are not linear")
-
-
-def _default_of_symbols(learner: Learner, n_classes: int, n_bits: int | None, n_symbols: int) -> CodeDefault:
-    """Several classes against the rest for linear learners, if the number of columns allows it.
-
-    A linear learner separates one class from all others better than a set of dissimilar classes from other sets; trees
-    gain from columns that all classes share (``benchmarks/many_classes.py``).
-    """
-    n_columns = -(-n_classes // (n_symbols - 1))
-    if n_classes <= n_symbols or not learns_linearly(getattr(learner, "estimator", learner)):
-        return CodeDefault("dense_random", n_bits, "")
-    if n_bits not in (None, n_columns) or n_columns > MAX_COLUMNS:
-        return CodeDefault("dense_random", n_bits, "")
-    reason = f"the columns are linear, and {n_columns} of them have a symbol for every class"
-    return CodeDefault("one_vs_rest", None, reason)
-
-
-DEFAULT_CODES: dict[str, Callable[[Learner, int, int | None, int], CodeDefault]] = {
-    "signs": _default_of_signs,
-    "symbols": _default_of_symbols,
-}

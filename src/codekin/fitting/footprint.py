@@ -83,16 +83,14 @@ class Need(NamedTuple):
 
 
 def check_memory_needs(
-    plan: Plan, samples: Samples, held_out: Samples | None = None, tried: tuple[str, ...] = ()
+    plan: Plan, samples: Samples, held_out: Samples | None, limit: float, tried: tuple[str, ...]
 ) -> None:
-    """Raise MemoryError unless all that is known beforehand fits into what the plan's learner is allowed.
+    """Raise MemoryError unless all that is known beforehand fits into the ``limit`` of the plan's learner.
 
     - ``tried``: the assignments that a trial compares.
     """
-    limit = getattr(plan.learner, "max_memory", None)
-    if limit is not None:
-        for need in _needs(plan, samples, held_out, limit, tried):
-            need.check(limit)
+    for need in _needs(plan, samples, held_out, limit, tried):
+        need.check(limit)
 
 
 def check_ranking_needs(

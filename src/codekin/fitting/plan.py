@@ -14,23 +14,22 @@ from codekin.code import Codebook
 from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix, symbol_parameters
 from codekin.code.tree import label_tree
 from codekin.codebooks import CODEBOOKS, trellis_codebook
+from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
 from codekin.decoding.losses import LossLike
 from codekin.fitting.classes import Classes, classes_as_learned, column_trials
-from codekin.fitting.defaults import (
-    MAX_CLUSTERED_CLASSES,
-    AutoLearner,
-    FitSettings,
-    default_code,
-    tree_learner,
-)
+from codekin.fitting.defaults import MAX_CLUSTERED_CLASSES, FitSettings, tree_learner, trellis_learner
 from codekin.fitting.setting import check_codebook_choice, check_settings, is_auto, missing_arguments, shown
 from codekin.fitting.settings import ECOC_SETTINGS
-from codekin.learners import LEARNERS, Learner, learner_of
+from codekin.learners import Learner
 from codekin.learners.compact import Precision
-from codekin.learners.estimators import declared_limit
+from codekin.learners.estimators import declared_limit, learns_linearly
 from codekin.model.reranking import CandidateSource
 from codekin.samples import Samples
 
+MAX_COLUMNS = 1_000
+"""With more classes, one column per class takes too long for its gain."""
+FEW_COLUMNS = 15
+"""The least number of dense columns; more than this and more than one per class rarely pay."""
 Seed = tuple[int, ...]
 
 
@@ -169,20 +168,6 @@ def extreme_plan(settings: FitSettings) -> tuple[Plan, Alternatives]:
     return plan, Alternatives(tried if len(tried) > 1 else ())
 
 
-def trellis_learner(learner: Any, width: int) -> Learner:
-    """The learner of a trellis, from the ``estimator`` parameter."""
-    learner = AutoLearner() if is_auto(learner) else learner
-    if hasattr(learner, "at_width"):
-        return cast("Learner", learner.at_width(width))
-    found = learner_of(learner)
-    if found is None:
-        raise ValueError(
-            f"The 'estimator' parameter must be one of {['auto', *sorted(LEARNERS)]} or a Learner. "
-            f"Got {learner!r} instead."
-        )
-    return found
-
-
 def code_plan(
     given: Mapping[str, Any], classifier: Any, learner: Learner, samples: Samples, *, n_classes: int, seed: Seed
 ) -> tuple[Plan, Alternatives, Classes]:
@@ -193,10 +178,11 @@ def code_plan(
     """
     n_symbols = _most_symbols(given["codebook"], given["n_symbols"], classifier, n_classes)
     values = {**given, "n_symbols": n_symbols, "learner": learner}
-    check_settings(ECOC_SETTINGS, values, kind=kind_of_matrix(n_symbols=n_symbols))
+    kind = kind_of_matrix(n_symbols=n_symbols)
+    check_settings(ECOC_SETTINGS, values, kind=kind)
     choice, n_bits, reason = given["codebook"], given["n_bits"], ""
     if is_auto(choice):
-        choice, n_bits, reason = default_code(learner, n_classes, n_bits, n_symbols)
+        choice, n_bits, reason = DEFAULT_CODES[kind](learner, n_classes, n_bits, n_symbols)
     draws_codebook = not (isinstance(choice, Codebook) and choice.width is not None)
     rngs = generators(seed, for_codebook=draws_codebook)
     classes = classes_as_learned(
@@ -246,6 +232,60 @@ def _most_symbols(codebook: Any, limit: int | None, classifier: Any, n_classes: 
         limit = min(declared_limit(classifier) or 2, MAX_SYMBOLS)
     return max(min(limit, n_classes), 2)
 
+
+# ----- the code, if it is left open ---------------------------------------------------------------------------------
+
+
+class CodeDefault(NamedTuple):
+    """A codebook, the number of bits if it leaves the choice, and the reason, empty if there was no choice."""
+
+    codebook: str
+    n_bits: int | None
+    reason: str
+
+
+def _default_of_signs(learner: Learner, n_classes: int, n_bits: int | None, _: int) -> CodeDefault:
+    """One column per class for linear bits, dense columns for others.
+
+    For linear bits, one column per class with a learned decoder is rarely behind any other code of the same length
+    (``benchmarks/predictors.py``). Other bits gain from dense columns, each a different problem to learn: as many as
+    classes, but at least 15 and at most those of Allwein et al. (2000).
+    """
+    if n_bits is not None or n_classes == 2:
+        return CodeDefault("dense_random", n_bits, "")
+    is_linear = learns_linearly(getattr(learner, "estimator", learner))
+    if is_linear and n_classes <= MAX_COLUMNS:
+        return CodeDefault("one_vs_rest", None, f"the bits are linear, the classes at most {MAX_COLUMNS:,}")
+    if is_linear:
+        return CodeDefault("dense_random", None, f"the classes are more than {MAX_COLUMNS:,}")
+    n_columns = n_binary_columns(n_classes) if n_classes <= FEW_COLUMNS else n_classes
+    most = default_n_bits(n_classes, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
+    return CodeDefault("dense_random", min(max(n_classes, FEW_COLUMNS), most), "the bits are not linear")
+
+
+def _default_of_symbols(learner: Learner, n_classes: int, n_bits: int | None, n_symbols: int) -> CodeDefault:
+    """Several classes against the rest for linear learners, if the number of columns allows it.
+
+    A linear learner separates one class from all others better than a set of dissimilar classes from other sets; trees
+    gain from columns that all classes share (``benchmarks/many_classes.py``).
+    """
+    n_columns = -(-n_classes // (n_symbols - 1))
+    if n_classes <= n_symbols or not learns_linearly(getattr(learner, "estimator", learner)):
+        return CodeDefault("dense_random", n_bits, "")
+    if n_bits not in (None, n_columns) or n_columns > MAX_COLUMNS:
+        return CodeDefault("dense_random", n_bits, "")
+    reason = f"the columns are linear, and {n_columns} of them have a symbol for every class"
+    return CodeDefault("one_vs_rest", None, reason)
+
+
+DEFAULT_CODES: dict[str, Callable[[Learner, int, int | None, int], CodeDefault]] = {
+    "signs": _default_of_signs,
+    "symbols": _default_of_symbols,
+}
+"""The default codes by the kind of their matrix."""
+
+
+# ----- the codebook -------------------------------------------------------------------------------------------------
 
 CODEBOOK_ARGUMENTS = "n_bits, n_symbols, rng, class_distances, class_moments, column_trials and class_tree"
 """The possible arguments of a function that makes a codebook."""
@@ -313,7 +353,7 @@ def _make_codebook(
         # A tree is computed only for codebooks that need one.
         is_needed = wanted["class_tree"].default is inspect.Parameter.empty
         arguments["class_tree"] = classes.tree if is_needed else classes.distances.tree
-    missing = missing_arguments(make, [classes.n_classes], arguments)
+    missing = "" if isinstance(choice, str) else missing_arguments(make, [classes.n_classes], arguments)
     if missing:
         raise ValueError(
             f"A function given as 'codebook' takes the number of classes and optionally {CODEBOOK_ARGUMENTS}. "

@@ -140,7 +140,7 @@ class FitReport:
         ``n_symbols`` is left out if it is the default.
         """
         plain = {**asdict(self), "bit_losses": [float(loss) for loss in self.bit_losses]}
-        plain["trials"] = [trial.as_dict() for trial in self.trials]
+        plain["trials"] = list(plain["trials"])
         if self.n_symbols == type(self).n_symbols:
             del plain["n_symbols"]
         return {
@@ -311,14 +311,14 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
     - ``class_distances``: without them there is no class-codeword score.
     - ``**others``: further fields of the report.
     """
-    score, z = nan, nan
-    codebook, assignment = model.codes[0].code.codebook, model.codes[0].code.assignment
+    score, z, code = nan, nan, model.codes[0].code
+    codebook, assignment = code.codebook, code.assignment
     if class_distances is not None and codebook.takes_searches:
         score, z = AssignmentProblem.of(codebook, class_distances).score_and_z(assignment)
         if codebook.is_equidistant:
             z = nan  # every assignment has this score
     return FitReport(
-        n_classes=model.n_classes,
+        n_classes=code.n_classes,
         n_bits=model.n_bits,
         codebook=codebook.name,
         assignment=assignment.kind,

@@ -13,16 +13,25 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from codekin._system.messages import near_name, suggestion
 from codekin.assignments import AssignmentResult
-from codekin.assignments.policy import ASSIGNMENT_CHOICES, codes_of
+from codekin.assignments.policy import ASSIGNMENTS
 from codekin.classes import ClassDistances, ClassTree
 from codekin.classes.distances import CLASS_DISTANCES, CLASS_DISTANCES_FROM_DATA
-from codekin.code import Assignment, Codebook
+from codekin.code import KINDS, Assignment, Codebook
 from codekin.codebooks import CODEBOOKS
 from codekin.decoding import LOSSES
 from codekin.decoding.losses import get_loss
 
 AUTO = "auto"
 CODE, LEARNING = "The code", "Learning"
+EVERY_CODE = ("tree", "trellis")
+_NAMES = {
+    code: [*KINDS[code].orders, *(sorted(ASSIGNMENTS) if KINDS[code].takes_searches else ())] for code in EVERY_CODE
+}
+ASSIGNMENT_CHOICES: Mapping[str, tuple[str, ...]] = {
+    name: tuple(code for code in EVERY_CODE if name in _NAMES[code]) for names in _NAMES.values() for name in names
+}
+"""All names of the ``assignment`` parameter of estimators, and the codes they are for; "trellis" is any codebook but a
+tree."""
 
 
 def is_auto(value: Any) -> bool:
@@ -166,6 +175,11 @@ def check_codebook_choice(choice: Any) -> None:
         f"The 'codebook' parameter must be one of {names}, a function, a Codebook or a matrix. "
         f"Got {shown(choice)} instead.{hint}"
     )
+
+
+def codes_of(assignment: Any) -> tuple[str, ...]:
+    """The codes that the ``assignment`` parameter of an estimator is for."""
+    return ASSIGNMENT_CHOICES.get(assignment, EVERY_CODE) if isinstance(assignment, str) else EVERY_CODE
 
 
 def check_assignment_choice(

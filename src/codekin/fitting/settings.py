@@ -12,12 +12,12 @@ from numbers import Integral, Real
 
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from codekin.assignments.policy import EVERY_CODE, codes_of
 from codekin.code.codebook import MAX_SYMBOLS
 from codekin.decoding import LOSSES
 from codekin.fitting import defaults
 from codekin.fitting.setting import (
     AUTO,
+    EVERY_CODE,
     LEARNING,
     Need,
     RegressorConstraint,
@@ -25,6 +25,7 @@ from codekin.fitting.setting import (
     check_assignment_choice,
     check_distances_choice,
     check_loss_choice,
+    codes_of,
     is_auto,
     is_one_order,
     table_of,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import nan
 from time import process_time
 from typing import Any, Literal, TypeVar, cast
@@ -368,9 +368,6 @@ class Trial:
     seconds: float
     fits: bool
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Trial:
         return cls(**{**values, "recipe": Recipe(**values["recipe"])})
@@ -382,14 +379,14 @@ class Trial:
         )
 
 
-def microseconds_of(model: Any, X: Any, n_rounds: int = 3, n_rows: int = 2_000) -> float:
+def microseconds_of(predict: Callable[[Any], Any], X: Any, n_rounds: int = 3, n_rows: int = 2_000) -> float:
     """CPU microseconds per prediction of rows or texts on one thread; the minimum of some rounds."""
     rows = X[:n_rows]
     with limited_threads(1):
-        model.predict(rows)  # compiles
+        predict(rows)  # compiles
         times = []
         for _ in range(n_rounds):
             begin = process_time()
-            model.predict(rows)
+            predict(rows)
             times.append(process_time() - begin)
     return float(1e6 * min(times) / (rows.shape[0] if hasattr(rows, "shape") else len(rows)))

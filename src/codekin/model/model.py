@@ -26,8 +26,7 @@ from codekin.decoding.decoder import NO_LOSS, Decoder, SingleBest, check_k
 from codekin.decoding.losses import LossLike
 from codekin.learners import FittedBits
 from codekin.learners.linear import single_margins
-from codekin.model.leaves import RankedLeaves
-from codekin.model.paths import RankedPaths
+from codekin.model.paths import RANKED, RankedPaths
 from codekin.model.prior import ClassPrior
 from codekin.model.reranking import CANDIDATES_PER_BLOCK, Candidates, RankedCodes, Reranking, with_candidates
 from codekin.samples import rows_at
@@ -36,10 +35,6 @@ BLOCKS_AT_ONCE = 4
 """How many blocks of samples are ranked before the next margins are computed, or two for each thread."""
 NUMBERS_AT_ONCE = 1 << 20
 """How many losses or probabilities are held at once where those of all classes are needed."""
-
-
-RANKED: dict[str, type[RankedCodes]] = {each.kind: each for each in (RankedPaths, RankedLeaves)}
-"""Maps the kinds of codebooks whose best classes can be ranked to how that is done; others are refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +112,9 @@ class Model:
         if not self.codes:
             raise ValueError("A model needs at least one code.")
         if self.ranking is not None:
-            vectors, n_classes = self.ranking.vectors, self.ranked.n_classes
-            if vectors is not None and len(vectors.scales) != n_classes:
-                raise ValueError(f"{n_classes} classes need as many class vectors. Got {len(vectors.scales)}.")
+            vectors, codes = self.ranking.vectors, self.ranked.codes
+            if vectors is not None and len(vectors.scales) != codes[0].n_classes:
+                raise ValueError(f"{self.n_classes} classes need as many class vectors. Got {len(vectors.scales)}.")
         elif len(self.codes) > 1:
             raise ValueError(f"A model without a ranking has a single code. Got {len(self.codes)}.")
         if not (np.isfinite(self.temperature) and self.temperature > 0):

@@ -18,7 +18,15 @@ from codekin.decoding import LOSSES, Loss
 from codekin.decoding.decoder import SingleBest
 from codekin.learners.compact import CompactLinearBits, CompactSparseLinearBits
 from codekin.learners.linear import single_margins
-from codekin.model.reranking import CANDIDATES_PER_BLOCK, Candidates, RankedCodes, Reranking, kernel_vectors
+from codekin.model.class_vectors import ClassVectors
+from codekin.model.reranking import (
+    CANDIDATES_PER_BLOCK,
+    Candidates,
+    RankedCodes,
+    RankedLeaves,
+    Reranking,
+    kernel_vectors,
+)
 
 PathArrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]
 NO_ROW = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
@@ -69,7 +77,7 @@ class RankedPaths(RankedCodes):
         trellis, of_edges = self.trellis, _side_by_side(margins)
         n_samples, n_edges = len(of_edges), trellis.n_edges
         loss = self.decoders[0].loss
-        vectors, by_feature, reach, n_features = kernel_vectors(ranking.vectors)
+        (vectors, by_feature, n_features), reach = kernel_vectors(ranking.vectors), _reach(ranking.vectors)
         # Without vectors there is no need to make rows sparse.
         has_vectors = ranking.vectors is not None
         rows = SparseRows.of(X, n_features) if has_vectors else SparseRows.of(sparse.csr_array((n_samples, 1)))
@@ -113,7 +121,8 @@ class RankedPaths(RankedCodes):
         loss, n_classes, n_scored = self.decoders[0].loss, self.n_classes, self._n_listed(ranking)
         margins = [single_margins(own) for own in bits]
         graph, of_paths = self._graph, self.paths_for(ranking)
-        *vectors, n_features = kernel_vectors(ranking.vectors)
+        *own_vectors, n_features = kernel_vectors(ranking.vectors)
+        vectors = *own_vectors, _reach(ranking.vectors)
         weight, indexed = float(ranking.weight), _single_index(ranking, n_classes)
         n_room = 0 if ranking.vectors is None else n_classes
         n_paths = n_classes if len(bits) > 1 or ranking.n_indexed else 0
@@ -160,9 +169,19 @@ class RankedPaths(RankedCodes):
         return best_in_one_call
 
 
+RANKED: dict[str, type[RankedCodes]] = {each.kind: each for each in (RankedPaths, RankedLeaves)}
+"""Maps the kinds of codebooks whose best classes can be ranked to how that is done; others are refused."""
+
+
 def _side_by_side(margins: tuple[Margins, ...]) -> Margins:
     """The margins of all codes in one array."""
     return margins[0] if len(margins) == 1 else np.hstack(margins)
+
+
+def _reach(vectors: ClassVectors | None) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    """A bound on the scores of class vectors, if there are any."""
+    nothing = np.zeros(0, dtype=np.float32)
+    return (nothing, nothing, 0.0) if vectors is None else vectors.reach
 
 
 def _single_index(ranking: Reranking, n_classes: int) -> Callable[[Row], IntArray]:

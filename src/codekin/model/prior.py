@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from codekin._system.arrays import as_narrow
 from codekin._system.rows import Row, StoredRows
 from codekin.code import FloatArray, IntArray
 from codekin.decoding.decoder import SingleBest
-from codekin.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,27 +19,6 @@ class ClassPrior:
     """How frequent classes are, up to a factor, among sparse rows without an entry: integers or single precision."""
 
     sizes: NDArray[Any] = field(repr=False)
-
-    @classmethod
-    def of(cls, samples: Samples, n_classes: int) -> ClassPrior | None:
-        """The frequencies of the classes in sparse samples; None for dense ones.
-
-        Samples without features get extra weight: each counts as much as all samples together, divided by
-        ``n_classes``.
-        """
-        lengths = _row_lengths(samples.X)
-        if lengths is None:
-            return None
-        classes, weights = samples.class_index, samples.weights
-        is_known = classes >= 0
-        sizes, own = (
-            np.bincount(classes[rows], None if weights is None else np.asarray(weights, np.float64)[rows], n_classes)
-            for rows in (is_known, (lengths == 0) & is_known)
-        )
-        if ((lengths == 0) & is_known).any():
-            sizes = own + sizes * (n_classes / sizes.sum())
-        is_whole = (sizes == np.rint(sizes)).all()
-        return cls(as_narrow(sizes.astype(np.int64)) if is_whole else sizes.astype(np.float32))
 
     def __post_init__(self) -> None:
         if self.sizes.ndim != 1 or not (self.sizes >= 0).all() or not 0 < self.sizes.sum(dtype=np.float64) < np.inf:
@@ -67,8 +43,7 @@ class ClassPrior:
         return -self.log_probabilities
 
     def rows(self, X: Any) -> IntArray:
-        lengths = _row_lengths(X)
-        return np.zeros(0, np.intp) if lengths is None else np.flatnonzero(lengths == 0)
+        return np.flatnonzero(row_lengths(X) == 0) if hasattr(X, "nnz") else np.zeros(0, np.intp)
 
     def single(self, best: SingleBest) -> SingleBest:
         """What lists the best classes of one row, with the most frequent ones for a row without features."""
@@ -89,8 +64,8 @@ class ClassPrior:
             numbers[rows] = getattr(self, name)[best]
 
 
-def _row_lengths(X: Any) -> NDArray[Any] | None:
-    """The number of entries of each sparse row; None for dense rows."""
+def row_lengths(X: Any) -> NDArray[Any]:
+    """The number of entries of each sparse row."""
     if isinstance(X, StoredRows):
         return np.diff(X.row_ends) if X.rows is None else np.diff(X.row_ends)[X.rows]
-    return np.diff(X.tocsr().indptr) if sparse.issparse(X) else None  # type: ignore[attr-defined]
+    return np.diff(X.tocsr().indptr)

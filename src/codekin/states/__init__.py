@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from reprlib import repr as shortened
 from typing import Any, NamedTuple
@@ -25,7 +25,8 @@ from codekin.data.options import checked_encoding
 from codekin.data.row_features import Features, FittedRows
 from codekin.data.tables import columns_from_json, columns_to_json
 from codekin.data.vectorizers import FittedVectorizer
-from codekin.learners import LEARNERS, Learner, learner_name
+from codekin.decoding import log_odds_decoder
+from codekin.learners import LEARNERS, Learner, learner_name, learner_of
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
 from codekin.states.codes import describe_model, restore_model
@@ -82,6 +83,11 @@ class SavedClassifier:
     set_calibration: SetCalibration | None = None
     subclasses: Subclasses | None = None
 
+    @property
+    def given_learner(self) -> Any:
+        """What learned the bits, if it is more than a name."""
+        return self.estimator if self.learner is None else self.learner
+
 
 class State(NamedTuple):
     """A model, the classifier around it and how its samples are read, each in the files that it is stored in."""
@@ -118,6 +124,9 @@ class State(NamedTuple):
             given, n_classes = description["classifier"], description["n_classes"]
             classifier = _restore_classifier(given, arrays, learners, n_classes, width)
             n_features = classifier.n_features
+            if classifier.kind not in MODELS:
+                raise KeyError(f"a classifier of kind {shortened(classifier.kind)}")
+            model = MODELS[classifier.kind](model, classifier)
         return model, classifier, _restore_input(description.get("input", {"encoding": {}}), arrays, n_features)
 
     @property
@@ -261,6 +270,28 @@ def _restore_classifier(
     return saved
 
 
+def _with_log_odds(model: Model, parts: SavedClassifier) -> Model:
+    """The model with the probabilities that its classifier gives it."""
+    given = parts.params.get("estimator") if parts.given_learner is None else parts.given_learner
+    first, is_weighted = model.codes[0], bool(parts.params.get("weighted_decoding"))
+    own = log_odds_decoder(first.code, first.decoder, learner_of(given), is_weighted=is_weighted)
+    return replace(model, probability_decoder=own)
+
+
+def _with_temperature(model: Model, parts: SavedClassifier) -> Model:
+    """The model itself, which has the temperature of its classifier."""
+    if parts.temperature is None:
+        raise KeyError("temperature")
+    return model
+
+
+MODELS = {
+    "ECOCClassifier": _with_log_odds,
+    **dict.fromkeys(("ExtremeClassifier", "TrellisClassifier"), _with_temperature),
+}
+"""The kinds of classifiers, and what their models need to be what they predict with."""
+
+
 def _describe_input(model_input: ModelInput, arrays: Arrays) -> Json:
     """How the samples of a model are read from files."""
     description: Json = {"encoding": {key: int(value) for key, value in model_input.encoding.items()}}
@@ -285,7 +316,8 @@ def _restore_input(description: Json, arrays: Arrays, n_features: int | None) ->
             vectorizer = FittedVectorizer.from_state(description["vectorizer"], state)
         is_right = n_features is None or vectorizer.n_features == n_features
         check(is_right, f"texts have {vectorizer.n_features} features, the model {n_features}")
-    return ModelInput(vectorizer, checked_encoding(description["encoding"]), columns)
+    encoding = description["encoding"]  # none of texts
+    return ModelInput(vectorizer, {} if encoding == {} else checked_encoding(encoding), columns)
 
 
 def tree_arrays(tree: ClassTree) -> Arrays:

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from reprlib import repr as shortened
 from typing import Any
 
 from codekin._system.arrays import read_arrays, write_arrays
@@ -237,14 +236,14 @@ class SavedModel:
     @cached_property
     def model(self) -> Any:
         """What was saved: the estimator, or the Model."""
-        from codekin.estimators import SubclassClassifier
+        from codekin import estimators
 
         if self.parts is None:
             return self.coded
         with _explained(self.folder):
-            classifier = _kind(self.parts)._from_stored(self.coded, self.parts)
+            classifier = getattr(estimators, self.parts.kind)._from_stored(self.coded, self.parts)
             parts = self.parts.subclasses
-            return classifier if parts is None else SubclassClassifier._from_stored(classifier, parts)
+            return classifier if parts is None else estimators.SubclassClassifier._from_stored(classifier, parts)
 
     @property
     def n_bytes(self) -> int:
@@ -261,13 +260,12 @@ def load_saved(folder: str | os.PathLike[str], *, trusted: Trust = False) -> Sav
             state = _read(source, trusted)
             with _explained(source):
                 model, parts, model_input = state.restored()
-                coded = model if parts is None else _kind(parts)._stored_model(model, parts)
         except (ModelFolderError, FileNotFoundError):
             if _identity(source) == before:
                 raise
         else:
             if _identity(source) == before:
-                return SavedModel(source, coded, model_input, parts)
+                return SavedModel(source, model, model_input, parts)
         # Another process has saved a model here in the meantime, so that half of each was read.
 
 
@@ -278,16 +276,6 @@ def _identity(source: Path) -> object:
     except OSError:
         return None
     return facts.st_dev, facts.st_ino, facts.st_mtime_ns
-
-
-def _kind(parts: SavedClassifier) -> Any:
-    """The class of a saved classifier."""
-    from codekin.estimators import ECOCClassifier, ExtremeClassifier, TrellisClassifier
-
-    kinds = {each.__name__: each for each in (ECOCClassifier, ExtremeClassifier, TrellisClassifier)}
-    if parts.kind not in kinds:
-        raise KeyError(f"a classifier of kind {shortened(parts.kind)}")
-    return kinds[parts.kind]
 
 
 @contextmanager
