@@ -246,7 +246,7 @@ def _are_flat(s: Any) -> bool:
 def _machines_fit(s: Any) -> bool:
     """Whether there is memory for a support vector machine of each class, unless another learner is wanted."""
     given, (n_samples, n_features) = s.given["estimator"], s.X.shape
-    is_wanted = is_auto(given) or isinstance(given, AutoLearner) or isinstance(learner_of(given), LinearSVM)
+    is_wanted = is_auto(given) or hasattr(given, "svm") or bool(getattr(learner_of(given), "bytes_per_sample", 0))
     n_bytes = 4 * (n_samples + n_features) * s.n_classes
     return is_wanted and n_bytes <= MOST_FLAT_BYTES and not isinstance(s.X, StoredRows)
 
@@ -323,7 +323,7 @@ def tree_learner(s: Any) -> Learner:
     if not can_learn_trees(given):
         raise ValueError(f"The nodes of a tree are learned by softmax or svm. Got estimator={given!r} instead.")
     found = AutoLearner() if is_auto(given) else given
-    if isinstance(found, AutoLearner):
+    if hasattr(found, "svm"):
         return found.svm if s.width >= s.n_classes and found.max_memory is None and _machines_fit(s) else found.softmax
     return cast("Learner", learner_of(found))
 

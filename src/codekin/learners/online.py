@@ -20,10 +20,10 @@ from codekin.samples import Samples
 
 
 class Engine(NamedTuple):
-    """How a code is learned: from the beginning, and further from the result of an earlier call."""
+    """How a code is learned: from the beginning, and perhaps further from the result of an earlier call."""
 
     fit: Callable[..., Any]
-    partial_fit: Callable[..., Any]
+    partial_fit: Callable[..., Any] | None = None
 
 
 ENGINES = {"blocks": Engine(fit_blocks, continue_blocks), "nodes": Engine(fit_nodes, continue_nodes)}
@@ -31,59 +31,18 @@ ENGINES = {"blocks": Engine(fit_blocks, continue_blocks), "nodes": Engine(fit_no
 
 
 class CheckedLearner:
-    """Settings that are checked, and a limit on memory."""
+    """What learners of all bits have in common: settings that are checked, a limit on memory, and an engine."""
 
+    _engines: ClassVar[Mapping[str, Engine]] = ENGINES
     _from_one: ClassVar[tuple[str, ...]] = ("n_epochs", "patience")
     """The hyper-parameters that are at least 1."""
     _positive: ClassVar[tuple[str, ...]] = ("max_memory",)
     """Those that are greater than 0, or None."""
+    bytes_per_sample: ClassVar[int] = 0
+    """What learning a bit takes for each sample, which then has to be in memory."""
     n_epochs: int
     class_weight: Any
     max_memory: int | None
-
-    def __post_init__(self) -> None:
-        """Check the hyper-parameters."""
-        is_name = isinstance(self.class_weight, str)
-        if is_name and self.class_weight != "balanced":
-            self._refuse("class_weight", "'balanced' or an array with one entry per class")
-        for name in self._from_one:
-            if getattr(self, name) < 1:
-                self._refuse(name, "at least 1")
-        for name in self._positive:
-            if getattr(self, name) is not None and not getattr(self, name) > 0:
-                self._refuse(name, "greater than 0")
-
-    def _refuse(self, name: str, rule: str) -> None:
-        value = getattr(self, name)
-        raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be {rule}. Got {value!r} instead.")
-
-    @property
-    def _memory_limit(self) -> float:
-        """How many bytes it may take."""
-        return min(limit for limit in (self.max_memory, available_memory(), np.inf) if limit is not None)
-
-    def _refuse_memory(self, needed: int, n_features: int, n_bits: int, remedy: str = "", least: str = "") -> None:
-        """Raise before anything is allocated that would not fit."""
-        raise MemoryError(
-            f"{type(self).__name__} needs {in_units(needed)} for {n_features:,} features x {n_bits:,} bits x "
-            f"{needed // (n_features * n_bits)} bytes{least}, but {in_units(self._memory_limit)} are "
-            f"{'allowed by max_memory' if self._memory_limit == self.max_memory else 'available'}. "
-            f"Use fewer bits, fewer features or more memory{remedy}."
-        )
-
-
-class OnlineLearner(CheckedLearner, ABC):
-    """A learner that makes passes over the samples."""
-
-    _engines: ClassVar[Mapping[str, Engine]] = ENGINES
-    shuffle: bool
-    fit_intercept: bool
-    patience: int
-    n_threads: int | None
-
-    @abstractmethod
-    def _lesson(self, rows: TrainingRows | StreamedRows, code: Code, *, learns_on: bool = False) -> Lesson[Any]:
-        """How it learns the columns of a code from some samples, perhaps to learn on later."""
 
     def fit(
         self,
@@ -121,6 +80,49 @@ class OnlineLearner(CheckedLearner, ABC):
             self, samples, code, rng=rng, validation=validation, callbacks=callbacks
         )
 
+    def __post_init__(self) -> None:
+        """Check the hyper-parameters."""
+        is_name = isinstance(self.class_weight, str)
+        if is_name and self.class_weight != "balanced":
+            self._refuse("class_weight", "'balanced' or an array with one entry per class")
+        for name in self._from_one:
+            if getattr(self, name) < 1:
+                self._refuse(name, "at least 1")
+        for name in self._positive:
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
+                self._refuse(name, "greater than 0")
+
+    def _refuse(self, name: str, rule: str) -> None:
+        value = getattr(self, name)
+        raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be {rule}. Got {value!r} instead.")
+
+    @property
+    def _memory_limit(self) -> float:
+        """How many bytes it may take."""
+        return min(limit for limit in (self.max_memory, available_memory(), np.inf) if limit is not None)
+
+    def _refuse_memory(self, needed: int, n_features: int, n_bits: int, remedy: str = "", least: str = "") -> None:
+        """Raise before anything is allocated that would not fit."""
+        raise MemoryError(
+            f"{type(self).__name__} needs {in_units(needed)} for {n_features:,} features x {n_bits:,} bits x "
+            f"{needed // (n_features * n_bits)} bytes{least}, but {in_units(self._memory_limit)} are "
+            f"{'allowed by max_memory' if self._memory_limit == self.max_memory else 'available'}. "
+            f"Use fewer bits, fewer features or more memory{remedy}."
+        )
+
+
+class OnlineLearner(CheckedLearner, ABC):
+    """A learner that makes passes over the samples."""
+
+    shuffle: bool
+    fit_intercept: bool
+    patience: int
+    n_threads: int | None
+
+    @abstractmethod
+    def _lesson(self, rows: TrainingRows | StreamedRows, code: Code, *, learns_on: bool = False) -> Lesson[Any]:
+        """How it learns the columns of a code from some samples, perhaps to learn on later."""
+
     def partial_fit(
         self, bits: Any, samples: Samples, code: Code, *, rng: np.random.Generator | int | None = None
     ) -> Any:
@@ -137,4 +139,6 @@ class OnlineLearner(CheckedLearner, ABC):
         -------
         Predictors that can be used and trained further, with twice the memory of finished ones.
         """
-        return self._engines[code.codebook.learned_in].partial_fit(self, bits, samples, code, rng=rng)
+        learn = self._engines[code.codebook.learned_in].partial_fit
+        assert learn is not None
+        return learn(self, bits, samples, code, rng=rng)

@@ -191,18 +191,17 @@ class Softmax(OnlineLearner):
     """True: there is nothing to calibrate."""
     learns_trees: ClassVar[bool] = True
     """Node by node."""
-    bytes_per_sample: ClassVar[int] = 0
     bytes_per_weight: ClassVar[int] = BYTES_PER_WEIGHT
     """While all bits are learned together: the weight and its curvature."""
     bytes_at_once: ClassVar[int] = BYTES_PER_WEIGHT
     """The same: bits cannot be learned in turn."""
 
     @property
-    def node_steps(self) -> SoftmaxSteps:
+    def _node_steps(self) -> SoftmaxSteps:
         """How a node of a tree is learned."""
         return SoftmaxSteps(self.step)
 
-    def first_curvature(self, codebook: Codebook, mean_squared_norm: float) -> float:
+    def _first_curvature(self, codebook: Codebook, mean_squared_norm: float) -> float:
         """The curvature of all weights before the first step, by the given damping or that of the codebook."""
         return (codebook.softmax_damping if self.damping is None else self.damping) * mean_squared_norm
 
@@ -216,7 +215,7 @@ class Softmax(OnlineLearner):
         On a trellis all of whose paths are classes, a step takes time O(n_bits), otherwise O(n_classes n_bits).
         """
         paths = class_paths(code)
-        curvature = paths.damping * self.first_curvature(code.codebook, rows.mean_squared_norm)
+        curvature = paths.damping * self._first_curvature(code.codebook, rows.mean_squared_norm)
         has: Any = {"curvature": curvature, "has_bias": self.fit_intercept, "n_threads": self.n_threads}
 
         def learning(

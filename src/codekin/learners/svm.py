@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -10,11 +10,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin._system.checkpoints import Checkpoints
-from codekin._system.rows import StoredRows
 from codekin.code import Code, Codebook
 from codekin.learners.linear import Float32Array, LinearBits, Validation, score_of
-from codekin.learners.online import CheckedLearner
+from codekin.learners.online import CheckedLearner, Engine
 from codekin.learners.training import Callbacks, EpochReport
 from codekin.learners.training_rows import StreamedRows, pass_order, training_rows
 from codekin.learners.tree_nodes import Workspace, fit_nodes
@@ -60,6 +58,33 @@ def suitable_c(given: float | None, n_samples_per_class: float) -> float:
     return C_OF_MANY if n_samples_per_class >= FEW_SAMPLES else C_OF_FEW
 
 
+def fit_machines(
+    learner: Any, samples: Samples, code: Code, *, rng: Any, validation: Validation | None, callbacks: Callbacks
+) -> LinearBits:
+    """Learn the machines of all columns of a code."""
+    from codekin.kernels.svm import svm_pass
+
+    started, generator = perf_counter(), np.random.default_rng(rng)
+    rows = training_rows(learner, samples, code)
+    assert not isinstance(rows, StreamedRows)
+    needed = 4 * (rows.n_features + rows.n_rows) * code.n_bits
+    if needed > learner._memory_limit:
+        learner._refuse_memory(needed, rows.n_features, code.n_bits, ", or AROW, which can learn the bits in blocks")
+    signs = code.coding_matrix.astype(np.float32)
+    weights: Float32Array = np.zeros((rows.n_features, code.n_bits), dtype=np.float32)
+    duals = np.zeros((rows.n_rows, code.n_bits), dtype=np.float32)
+    damping = learner._first_curvature(code.codebook, rows.mean_squared_norm)
+    damping /= suitable_c(learner.C, rows.n_rows / code.n_classes)
+    for seed in generator.integers(2**63, size=learner.n_epochs).tolist():
+        order = pass_order(rows.n_rows, seed, is_shuffled=learner.shuffle)
+        svm_pass(*rows.arrays, signs, rows.weight_of_sample, order, damping, weights, duals)
+    bits, n = LinearBits(weights[:-1], weights[-1], learner.n_threads), learner.n_epochs
+    if callbacks.on_epoch is not None:
+        score = None if validation is None else score_of(bits, validation)
+        callbacks.on_epoch(EpochReport(n, n, 1, 1, perf_counter() - started, score, lambda: bits))
+    return bits
+
+
 @dataclass(frozen=True, eq=False)
 class LinearSVM(CheckedLearner):
     """Learns each bit by a linear support vector machine with a squared hinge loss.
@@ -103,6 +128,7 @@ class LinearSVM(CheckedLearner):
     max_memory: int | None = None
     n_threads: int | None = None
 
+    _engines: ClassVar[Mapping[str, Engine]] = {"blocks": Engine(fit_machines), "nodes": Engine(fit_nodes)}
     _from_one: ClassVar[tuple[str, ...]] = ("n_epochs",)
     _positive: ClassVar[tuple[str, ...]] = ("max_memory", "C")
     fit_intercept: ClassVar[bool] = True
@@ -115,58 +141,14 @@ class LinearSVM(CheckedLearner):
     """The dual variable of each bit."""
 
     @property
-    def node_steps(self) -> SVMSteps:
+    def _node_steps(self) -> SVMSteps:
         """How a node of a tree is learned."""
         return SVMSteps(self.C)
 
-    def first_curvature(self, codebook: Codebook, mean_squared_norm: float) -> float:  # noqa: ARG002
+    def _first_curvature(self, codebook: Codebook, mean_squared_norm: float) -> float:  # noqa: ARG002
         """What is added to the squared norm of a sample if C is 1; the norms include the feature of the bias."""
         return (mean_squared_norm - 1 or 1.0) / 2
 
     def decoding_loss(self, codebook: Codebook) -> str:
         """The default decoding loss: that of the nodes of a tree, otherwise hinge."""
         return codebook.softmax_loss if codebook.learned_in == "nodes" else "hinge"
-
-    def fit(
-        self,
-        samples: Samples,
-        code: Code,
-        *,
-        rng: np.random.Generator | int | None = None,
-        validation: Validation | None = None,
-        on_epoch: Callable[[EpochReport], None] | None = None,
-        checkpoints: Checkpoints | None = None,
-    ) -> Any:
-        """Learn every bit of a code; the arguments are those of :meth:`codekin.learners.Softmax.fit`.
-
-        All passes are made. Validation samples are only for the score in the report after the last one.
-        """
-        if isinstance(samples.X, StoredRows):
-            raise ValueError("LinearSVM learns from samples in memory. Got rows on disk; use Softmax or AROW instead.")
-        callbacks = Callbacks(on_epoch, checkpoints)
-        if code.codebook.learned_in == "nodes":
-            return fit_nodes(self, samples, code, rng=rng, validation=validation, callbacks=callbacks)
-        started, bits = perf_counter(), self._fitted(samples, code, np.random.default_rng(rng))
-        if on_epoch is not None:
-            score = None if validation is None else score_of(bits, validation)
-            on_epoch(EpochReport(self.n_epochs, self.n_epochs, 1, 1, perf_counter() - started, score, lambda: bits))
-        return bits
-
-    def _fitted(self, samples: Samples, code: Code, rng: np.random.Generator) -> LinearBits:
-        from codekin.kernels.svm import svm_pass
-
-        rows = training_rows(self, samples, code)
-        assert not isinstance(rows, StreamedRows)
-        needed = 4 * (rows.n_features + rows.n_rows) * code.n_bits
-        if needed > self._memory_limit:
-            self._refuse_memory(needed, rows.n_features, code.n_bits, ", or AROW, which can learn the bits in blocks")
-        signs = code.coding_matrix.astype(np.float32)
-        weights: Float32Array = np.zeros((rows.n_features, code.n_bits), dtype=np.float32)
-        duals = np.zeros((rows.n_rows, code.n_bits), dtype=np.float32)
-        damping = self.first_curvature(code.codebook, rows.mean_squared_norm)
-        damping /= suitable_c(self.C, rows.n_rows / code.n_classes)
-        indptr, indices, values, classes = rows.arrays
-        for seed in rng.integers(2**63, size=self.n_epochs).tolist():
-            order = pass_order(rows.n_rows, seed, is_shuffled=self.shuffle)
-            svm_pass(indptr, indices, values, classes, signs, rows.weight_of_sample, order, damping, weights, duals)
-        return LinearBits(weights[:-1], weights[-1], self.n_threads)

@@ -215,6 +215,9 @@ def training_rows(learner: Any, samples: Samples, code: Code) -> TrainingRows | 
         samples = samples.at(np.flatnonzero(samples.class_index >= 0))
     X, given = samples.X, (samples.class_index, code.n_classes, samples.weights, learner.class_weight)
     if isinstance(X, StoredRows):
+        if learner.bytes_per_sample:
+            name = type(learner).__name__
+            raise ValueError(f"{name} learns from samples in memory. Got rows on disk; use Softmax or AROW instead.")
         classes, weights = checked_labels(X.shape[0], *given)
         return StreamedRows(X, classes, weights, code.n_classes, learner.fit_intercept, learner.shuffle)
     check_single_precision(X, is_to_learn_from=True)

@@ -298,7 +298,7 @@ def _fitted(
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
     n_threads = affordable_threads(learner.max_memory, own, nodes, learner.n_threads or available_threads())
     seed = int(np.random.default_rng(rng).integers(2**63))
-    passes = _Passes(n_epochs, learner.node_steps, learner.shuffle, seed, learner.fit_intercept, learns_on)
+    passes = _Passes(n_epochs, learner._node_steps, learner.shuffle, seed, learner.fit_intercept, learns_on)
     before = None if begun is None else WeightsByNode.of(begun)
     memory = NodeMemory(learner.max_memory)
     training: dict[str, Any] = {}

@@ -90,7 +90,7 @@ class TreeSamples:
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
             bool(learner.fit_intercept),
-            learner.first_curvature(code.codebook, _mean_squared_norm(held, has_bias=bool(learner.fit_intercept))),
+            learner._first_curvature(code.codebook, _mean_squared_norm(held, has_bias=bool(learner.fit_intercept))),
             learner.bytes_per_sample,
         ), given
 
