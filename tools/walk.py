@@ -89,7 +89,7 @@ def flows(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     train.write_text("".join(lines[::2]))
     validation.write_text("".join(lines[1::2]))
     texts.write_text("word1 word2\nword4 word9\n")
-    model, small = str(folder / "model"), str(folder / "small")
+    model, small, tree = (str(folder / name) for name in ("model", "small", "tree"))
     command = ["train", str(train), "--validation", str(validation), "--quiet"]
     fitted = ECOCClassifier(LinearSVC(), random_state=0).fit(X, y)
     yield "fit", lambda: ECOCClassifier(LinearSVC(), random_state=0).fit(X, y)
@@ -98,6 +98,10 @@ def flows(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "budget", lambda: main([*command, small, "--max-model-bytes", "1MB"])
     yield "cli-predict", lambda: main(["predict", model, str(texts)])
     yield "single", lambda: codekin.Predictor.load(model).predict("word1 word2")
+    # What 1,000 classes or more get by default: a tree whose best classes are ranked again.
+    yield "train-tree", lambda: main([*command, tree, "--code", "tree"])
+    yield "cli-predict-tree", lambda: main(["predict", tree, str(texts)])
+    yield "single-tree", lambda: codekin.Predictor.load(tree).predict("word1 word2")
 
 
 def walked(flow: Callable[[], Any], walk: Any) -> None:
@@ -125,7 +129,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, flow in flows(Path(folder)):
             is_wanted = not given.flow or name in given.flow
-            if is_wanted or name == "train":  # later flows need its model
+            if is_wanted or name in ("train", "train-tree"):  # later flows need their models
                 walked(flow, contextlib.nullcontext())
             if not is_wanted:
                 continue
@@ -133,7 +137,7 @@ def main() -> None:
             walked(flow, walk)
             counts[name] = {"doors": len(walk.doors), "modules": len(walk.modules)}
             if not given.json:
-                print(f"{name:<12} {len(walk.doors):4d} doors in {len(walk.modules):4d} modules", flush=True)
+                print(f"{name:<16} {len(walk.doors):4d} doors in {len(walk.modules):4d} modules", flush=True)
             if given.list:
                 for (module, function), (depth, caller) in walk.doors.items():
                     print(f"{'  ' * depth}{module}:{function}   <- {caller}")

@@ -29,6 +29,20 @@ def stages(shown):
 
 def test_training_by_default(folder, run, tmp_path):
     found = stages(run("train", folder / "train.svm", tmp_path / "model"))
+    first = ["learning the nodes of the tree", "fitting the temperature", "measuring the probabilities"]
+    assert found == [
+        f"reading {folder / 'train.svm'}",
+        "training on 600 samples x 200 features, 120 classes",
+        *(f"on nine tenths of the samples: {stage}" for stage in first),
+        "learning the nodes of the tree",
+        "measuring the bits on 600 training samples",
+        f"saving {tmp_path / 'model'}",
+        "timing predictions",
+    ]
+
+
+def test_training_a_tree(folder, run, tmp_path):
+    found = stages(run("train", folder / "train.svm", tmp_path / "model", "--code", "tree"))
     first = ["learning the nodes of the tree", "choosing how much class sizes count", "listing candidates to choose by"]
     first += [*RERANKING, "choosing the loss gap of the candidates"]
     first += ["fitting the temperature of the re-ranking", "fitting the temperature"]

@@ -63,12 +63,13 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
 
     Parameters
     ----------
-    estimator : classifier, regressor, "softmax", "arow" or Learner, default=None
+    estimator : classifier, regressor, "softmax", "arow", "svm" or Learner, default=None
         Learns the bits one by one; it has ``fit`` and either ``decision_function`` or ``predict_proba``. Codebooks of
         real numbers need a regressor, which no other codebook can have. None means
         ``LogisticRegression(max_iter=1000)``. "softmax" means ``codekin.learners.Softmax()``, which learns all bits
         together: the classes compete, and the probabilities are those of a multinomial logistic regression whose
-        scores are the products of codewords and margins.
+        scores are the products of codewords and margins. "svm" means ``LinearSVM()``, the linear support vector
+        machines of all bits, learned at once.
     codebook : str, Codebook, array or callable, default="auto"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
         +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 1,000

@@ -89,9 +89,11 @@ class ExtremeClassifier(CodedClassifier):
         trellises, and "preserving" otherwise; with a taxonomy, a trial chooses between it and "preserving". Also
         "random", "breaking", "identity", and for trellises "online" (a class gets its path with its first sample, as in
         LTLS) or a search from ``codekin.assignments.ASSIGNMENTS``; or the path of each class.
-    estimator : "auto", "arow", "softmax" or Learner, default="auto"
+    estimator : "auto", "arow", "softmax", "svm" or Learner, default="auto"
         The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
-        path wins among all paths. "auto" is AROW at width 2 and softmax above, where it is one or two points better.
+        path wins among all paths, ``LinearSVM()`` a machine for each child of a tree's nodes. "auto" is "svm" for
+        fewer than 1,000 classes of sparse samples, which are then children of one node; otherwise AROW at width 2 and
+        softmax above, where it is one or two points better.
     loss : str or callable, default="auto"
         The decoding loss, a function of ``z = bit * margin``. "auto" is the logistic loss for softmax, whose
         probabilities are then exact, and the exponential loss otherwise.

@@ -179,6 +179,8 @@ def assignments_of(s: Any) -> tuple[str, ...]:
 
     "ordered" is the depth-first order, whose neighbours have similar paths.
     """
+    if s.code == "tree" and s.width >= s.n_classes:
+        return ("identity",)  # all orders are equal
     if s.code == "tree":
         # A taxonomy may gain two points or lose as many, which a trial finds out.
         return ("halving",) if s.class_tree is None else ("preserving", "halving")
