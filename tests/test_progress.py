@@ -107,7 +107,7 @@ def test_a_search_tells_its_share_of_the_proposals(heard, n_restarts):
 
 def test_a_fit_tells_every_stage_in_its_order(heard, topics):
     X, y = topics
-    ExtremeClassifier(random_state=0).fit(X, y)
+    ExtremeClassifier(code="tree", random_state=0).fit(X, y)
     first = ["learning the nodes of the tree", "choosing how much class sizes count", "listing candidates to choose by"]
     first += [
         "listing the classes that are confused",

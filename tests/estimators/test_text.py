@@ -197,7 +197,7 @@ def test_the_report_is_for_people_and_its_details_for_the_others(fitted):
     text = str(report)
     for line in ("accuracy  ", "among the best 5  ", "the nearest class mean", "374 classes", "microseconds from text"):
         assert line in text
-    for word in ("rho", "NLL", "halving", "bits"):
+    for word in ("rho", "NLL", "svm", "bits"):
         assert word not in text
         assert word in str(report.details)
     assert report.n_bytes == stored_bytes(fitted)

@@ -47,9 +47,8 @@ def test_words_are_enough_where_letters_add_nothing():
     assert list(fitted.vectorizer_.tried) == ["words", "words+prefixes", "words+trigrams"]
 
 
-def test_more_classes_try_trigrams_for_the_re_ranking(forms, monkeypatch):
-    monkeypatch.setattr("codekin.estimators.text_features.FLAT_CLASSES", N_CLASSES)
-    tried = TextClassifier(random_state=0).fit(*forms).vectorizer_.tried
+def test_classes_that_are_ranked_again_try_trigrams_for_that_alone(forms):
+    tried = TextClassifier(rerank="learned", random_state=0).fit(*forms).vectorizer_.tried
     assert list(tried)[:4] == ["words", "words+prefixes", "words+prefixes+trigrams", "words+trigrams"]
 
 

@@ -15,26 +15,31 @@ def problem(seed, n_samples=14, n_features=9, n_bits=6, n_rows=4):
     dense = (rng.normal(size=(n_samples, n_features)) * (rng.random((n_samples, n_features)) < 0.6)).astype(np.float32)
     signs = rng.choice([-1, 0, 1], size=(n_rows, n_bits)).astype(np.float32)
     rows = rng.integers(0, n_rows, size=n_samples)
+    dense[:, -1] = 1
     weights = rng.choice([0.0, 0.5, 1.0, 3.0], size=n_samples)
     return dense, signs, rows, weights, rng
 
 
-def run(dense, signs, rows, weights, orders, damping):
+def run(dense, signs, rows, weights, orders, damping, scale=1.0):
+    """The weights and dual variables after some passes; the last column is the bias."""
+    dense = dense.copy()
+    dense[:, :-1] /= np.float32(scale)
     given = sparse.csr_array(dense)
     learned = np.zeros((dense.shape[1], signs.shape[1]), dtype=np.float32)
     duals = np.zeros((len(dense), signs.shape[1]), dtype=np.float32)
     arrays = given.indptr.astype(np.int64), given.indices, given.data, rows, signs, weights
     for order in orders:
-        svm_pass(*arrays, order, damping, learned, duals)
+        svm_pass(*arrays, order, damping, scale**2, learned, duals)
+    learned[:-1] /= scale
     return learned, duals
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 0.5, 4.0]))
-@settings(max_examples=25, deadline=None)
-def test_all_bits_together_are_the_bits_one_by_one(seed, damping):
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 0.5, 4.0]), st.sampled_from([0.1, 1.0, 20.0]))
+@settings(max_examples=40, deadline=None)
+def test_all_bits_together_are_the_bits_one_by_one_for_samples_of_any_length(seed, damping, scale):
     dense, signs, rows, weights, rng = problem(seed)
     orders = [rng.permutation(len(dense)) for _ in range(3)]
-    learned, duals = run(dense, signs, rows, weights, orders, damping)
+    learned, duals = run(dense, signs, rows, weights, orders, damping, scale)
     for bit in range(signs.shape[1]):
         of_bit, expected = np.zeros(len(dense)), np.zeros(dense.shape[1])
         for order in orders:
@@ -59,6 +64,7 @@ def test_many_passes_reach_the_minimum(seed):
 def test_it_is_the_machine_of_scikit_learn():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 8)).astype(np.float32)
+    X[:, -1] = 1
     y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
     signs = np.array([[-1.0], [1.0]], dtype=np.float32)
     orders = [rng.permutation(60) for _ in range(500)]

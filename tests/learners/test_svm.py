@@ -60,18 +60,50 @@ def test_it_learns_the_nodes_of_deep_trees(topics):
     assert classifier.fit(topics.train.X, topics.train.y).score(topics.test.X, topics.test.y) > 0.5
 
 
-def test_longer_samples_give_the_same_predictions(topics, flat):
-    longer = ExtremeClassifier(random_state=0).fit(10 * topics.train.X, topics.train.y)
-    same = longer.predict(10 * topics.test.X) == flat.predict(topics.test.X)
-    assert same.mean() > 0.9
-    assert len(longer.model_.bits.weights) == pytest.approx(len(flat.model_.bits.weights), rel=0.5)
+@pytest.mark.parametrize("factor", [0.01, 10.0, 1e6])
+def test_the_length_of_samples_does_not_matter(topics, flat, factor):
+    scaled = ExtremeClassifier(random_state=0).fit(factor * topics.train.X, topics.train.y)
+    same = scaled.predict(factor * topics.test.X) == flat.predict(topics.test.X)
+    assert same.mean() > 0.99
+    assert len(scaled.model_.bits.weights) == pytest.approx(len(flat.model_.bits.weights), rel=0.01)
+
+
+def test_only_the_ratios_of_weights_count(topics, flat):
+    n = len(topics.train.y)
+    weighted = ExtremeClassifier(random_state=0).fit(topics.train.X, topics.train.y, np.full(n, 1 / n))
+    assert (weighted.predict(topics.test.X) == flat.predict(topics.test.X)).mean() > 0.99
+    tiny = np.where(np.arange(n) % 3, 1.0, 1e-40)
+    assert (
+        ExtremeClassifier(random_state=0).fit(topics.train.X, topics.train.y, tiny).score(topics.test.X, topics.test.y)
+        > 0.5
+    )
+
+
+def test_few_samples_that_are_all_right_do_not_make_it_sure():
+    easy = make_sparse_topics(3, 300, n_features=60, rng=3)
+    temperatures = [ExtremeClassifier(random_state=seed).fit(easy.X, easy.y).temperature_ for seed in range(3)]
+    assert min(temperatures) > 0.05
+
+
+@pytest.mark.parametrize(
+    "settings", [{"code": "tree"}, {"rerank": "learned"}, {"estimator": "softmax"}, {"n_codes": 1, "width": 64}]
+)
+def test_other_wishes_get_a_softmax(topics, settings):
+    fitted = ExtremeClassifier(random_state=0, **settings).fit(topics.train.X, topics.train.y)
+    assert type(fitted.learner_).__name__ == "Softmax"
+
+
+def test_without_memory_for_machines_there_is_a_tree(topics, monkeypatch):
+    monkeypatch.setattr("codekin.fitting.defaults.MOST_FLAT_BYTES", 1_000)
+    fitted = ExtremeClassifier(random_state=0).fit(topics.train.X, topics.train.y)
+    assert type(fitted.learner_).__name__ == "Softmax"
 
 
 def test_samples_of_weight_zero_do_not_count(topics):
     X, y = topics.train.X, topics.train.y
     noise = sparse.vstack([X, X[:500]], format="csr")
     labels, weights = np.r_[y, (y[:500] + 1) % 40], np.r_[np.ones(len(y)), np.zeros(500)]
-    code, machines = Code(one_vs_rest(40), Assignment.identity(40)), LinearSVM(n_epochs=100)
+    code, machines = Code(one_vs_rest(40), Assignment.identity(40)), LinearSVM(1.0, n_epochs=100)
     plain = machines.fit(Samples(X, y), code, rng=0)
     weighted = machines.fit(Samples(noise, labels, weights), code, rng=0)
     np.testing.assert_allclose(weighted.weights, plain.weights, atol=5e-3)

@@ -85,7 +85,7 @@ class TreeCodebook(GraphCodebook):
 
 
 def label_tree(n_codewords: int, width: int = 32) -> Codebook:
-    """The leaves of a balanced tree as codewords: a ternary code whose bits are learned by softmax in every node.
+    """The leaves of a balanced tree as codewords: a ternary code whose bits are learned node by node.
 
     F. Morin and Y. Bengio, "Hierarchical Probabilistic Neural Network Language Model", AISTATS 2005. Y. Prabhu et al.,
     "Parabel: Partitioned Label Trees for Extreme Classification with Application to Dynamic Search Advertising", WWW

@@ -25,14 +25,14 @@ from codekin.estimators.inputs import (
     training_samples,
 )
 from codekin.fitting.budget import fit_within_budget
-from codekin.fitting.defaults import AutoLearner, FitSettings
+from codekin.fitting.defaults import FitSettings, with_learner
 from codekin.fitting.fit import FitResult, begin_fit, fit_model, learn_batch
 from codekin.fitting.orders import RepeatedOrderError, choose_orders
 from codekin.fitting.plan import extreme_plan
 from codekin.fitting.setting import check_settings, constraints, is_auto
 from codekin.fitting.settings import EXTREME_SETTINGS, OF_INDEX, RERANK
 from codekin.fitting.trial import Recipe, Trial
-from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, Softmax, learner_name, learner_of
+from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name, learner_of
 from codekin.learners.compact import Precision
 from codekin.learners.training import Callbacks
 from codekin.model import Model
@@ -106,7 +106,8 @@ class ExtremeClassifier(CodedClassifier):
     rerank : "auto", "centroid", "learned" or None, default="auto"
         Rescore the best classes of the code with sparse class vectors: the class means, or vectors trained to separate
         each class from those that the code confuses it with. "auto" is "learned" for sparse samples on trees, and for
-        100 or more classes of sparse samples or embeddings; None otherwise, and what fits within a budget.
+        100 or more classes of sparse samples or embeddings, unless each class has a machine of its own; None otherwise,
+        and what fits within a budget.
     candidates : {"auto", "code", "index", "both"}, default="auto"
         What lists the classes to rescore: the code's best paths, an index of the class vectors, or both. "auto" is
         "index" for 100 or more classes on trellises of width 2 to 4, "code" otherwise.
@@ -139,7 +140,7 @@ class ExtremeClassifier(CodedClassifier):
     loss_ : Loss
         The decoding loss.
     temperature_ : float
-        Losses are divided by it to get probabilities; chosen on the validation samples, 1 without them.
+        Losses are divided by it to get probabilities; chosen on validation samples, or on some of the samples.
     model_ : Model
         The fitted code, or the fitted codes and their re-ranking.
     recipe_ : Recipe
@@ -264,6 +265,7 @@ class ExtremeClassifier(CodedClassifier):
         settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
         if rerank_only is not None and is_auto(settings.settled("rerank")):
             settings = settings.with_given(rerank="learned")
+        settings = with_learner(settings)
         with with_workers(self.n_jobs), subscribe(progress):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
                 parts = self._parts_around({})
@@ -338,8 +340,6 @@ class ExtremeClassifier(CodedClassifier):
         if is_first:
             # The width is that of a fit, which may be re-ranked.
             settings = self._settings(X)
-            if is_auto(self.estimator):
-                settings = settings.with_given(estimator=AutoLearner(svm=Softmax()))  # machines do not learn on
             single = {"rerank": None, "candidates": "code", "precision": "float32", "prune": None}
             plan, tried = extreme_plan(settings.with_given(code=settings.code, width=settings.width, **single))
             begun = begin_fit(plan, choose_orders(plan, samples, tried=tried.assignments))

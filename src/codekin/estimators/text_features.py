@@ -15,7 +15,7 @@ from codekin.data.recipes import AUTO, FIND_WORDS, VERSION
 from codekin.data.row_features import Features
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.extreme import ExtremeClassifier
-from codekin.fitting.defaults import FLAT_CLASSES
+from codekin.fitting.defaults import may_be_flat
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.progress import report, subscribe
 from codekin.samples import EncodedLabels, Samples
@@ -83,7 +83,7 @@ def chosen_features(
     tried: tuple[str, ...] = WITHIN_BUDGETS if is_limited else TRIED
     if len(y.classes) > MANY_CLASSES:
         tried = tuple(name for name in tried if name != WITHOUT_TRIAL)
-    elif len(y.classes) < FLAT_CLASSES:
+    elif may_be_flat(settings, len(y.classes)):
         tried = tuple(name for name in tried if name != RERANKED)
     if not is_limited and vectorizer.word_ngrams == (1, 2) and _are_words_new(given, others[0]):
         tried = (*tried, "characters")

@@ -280,7 +280,8 @@ class Search:
             )
         if winner is None:
             winner = self._fit(best.recipe, trials[: trials.index(best)])
-        temperature = fit_temperature(winner.model, self.held_out)
+        usual = getattr(winner.plan.learner, "usual_temperature", None)
+        temperature = fit_temperature(winner.model, self.held_out, usual)
         model = replace(winner.model, temperature=temperature.value)
         return replace(winner, model=model, temperature=temperature, trials=tuple(trials), budget=str(self.limits))
 

@@ -179,7 +179,7 @@ def assignments_of(s: Any) -> tuple[str, ...]:
 
     "ordered" is the depth-first order, whose neighbours have similar paths.
     """
-    if s.code == "tree" and s.width >= s.n_classes:
+    if _are_flat(s):
         return ("identity",)  # all orders are equal
     if s.code == "tree":
         # A taxonomy may gain two points or lose as many, which a trial finds out.
@@ -237,20 +237,28 @@ def _are_few(s: Any) -> bool:
     return bool(SEVERAL_CLASSES <= s.n_classes < FLAT_CLASSES and is_enough and is_unlimited)
 
 
-def _are_flat(s: Any) -> bool:
-    """Whether each class is separated from all others by a machine of its own, since nothing speaks against it."""
-    given = s.given
+def may_be_flat(given: Mapping[str, Any], n_classes: int) -> bool:
+    """Whether each class gets a machine of its own that separates it from the others, if the samples allow it."""
+    learner = given["estimator"]
     is_open = all(is_auto(given[name]) for name in ("code", "width", "assignment", "candidates"))
-    is_single = given["rerank"] in ("auto", None) and given["n_codes"] in ("auto", 1) and s.class_tree is None
-    return is_open and is_single and _are_few(s) and s.code == "tree" and _machines_fit(s)
+    is_single = given["rerank"] in ("auto", None) and given["n_codes"] in ("auto", 1) and given["taxonomy"] is None
+    is_wanted = is_auto(learner) or hasattr(learner, "svm") or hasattr(learner_of(learner), "usual_temperature")
+    return SEVERAL_CLASSES <= n_classes < FLAT_CLASSES and is_open and is_single and is_wanted
 
 
-def _machines_fit(s: Any) -> bool:
-    """Whether there is memory for a support vector machine of each class, unless another learner is wanted."""
-    given, (n_samples, n_features) = s.given["estimator"], s.X.shape
-    is_wanted = is_auto(given) or hasattr(given, "svm") or bool(getattr(learner_of(given), "bytes_per_sample", 0))
-    n_bytes = 4 * (n_samples + n_features) * s.n_classes
-    return is_wanted and n_bytes <= MOST_FLAT_BYTES and not isinstance(s.X, StoredRows)
+def _are_flat(s: Any) -> bool:
+    """Whether machines are learned, for which there has to be memory."""
+    if not may_be_flat(s.given, s.n_classes) or not _are_few(s) or s.code != "tree":
+        return False
+    (n_samples, n_features), free = s.X.shape, available_memory()
+    n_bytes = (BYTES_PER_WEIGHT * n_features + LinearSVM.bytes_per_sample * n_samples) * s.n_classes
+    return bool(n_bytes <= min(MOST_FLAT_BYTES, np.inf if free is None else free / 2))
+
+
+def with_learner(s: FitSettings) -> FitSettings:
+    """The same settings with machines as the learner, if they are what "auto" means for these samples."""
+    given = AutoLearner() if is_auto(s.given["estimator"]) else s.given["estimator"]
+    return s.with_given(estimator=given.svm) if hasattr(given, "svm") and _are_flat(s) else s
 
 
 def are_directions(X: Any) -> bool:
@@ -278,7 +286,7 @@ def _is_compact(s: Any) -> bool:
 
 @dataclass(frozen=True)
 class AutoLearner:
-    """AROW on narrow trellises, softmax on wider ones and on trees, LinearSVM on trees of one node: what "auto" means.
+    """AROW on narrow trellises, softmax on wider ones and on trees, LinearSVM of few classes: what "auto" means.
 
     At width 2 softmax is within half a point of AROW on the same bits, for about twice the time; from width 5 on it is
     one to two points better (``benchmarks/trellis_softmax.py``).
@@ -324,10 +332,7 @@ def tree_learner(s: Any) -> Learner:
     given = s.given["estimator"]
     if not can_learn_trees(given):
         raise ValueError(f"The nodes of a tree are learned by softmax or svm. Got estimator={given!r} instead.")
-    found = AutoLearner() if is_auto(given) else given
-    if hasattr(found, "svm"):
-        return found.svm if s.width >= s.n_classes and found.max_memory is None and _machines_fit(s) else found.softmax
-    return cast("Learner", learner_of(found))
+    return cast("Learner", getattr(AutoLearner() if is_auto(given) else given, "softmax", None) or learner_of(given))
 
 
 def with_less_memory(learner: Any, n_bytes: int) -> Any:

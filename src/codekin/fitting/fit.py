@@ -107,19 +107,19 @@ def fit_model(
     if plan.is_ranked:
         model, temperature, first = fit_ranked(to_learn, samples, held_out, rng, with_temperature=with_temperature)
     else:
-        needs_temperature, temperature = getattr(plan.learner, "needs_temperature", False), Temperature()
-        if needs_temperature and held_out is None and with_temperature:
+        usual, temperature = getattr(plan.learner, "usual_temperature", None), Temperature()
+        if usual is not None and held_out is None and with_temperature:
             with stage("on nine tenths of the samples"):
                 trial = hold_out_samples(samples, rng.spawn(1)[0])
                 (first,) = to_learn.with_checkpoints("trial").fit(trial.samples, None)
-                temperature = fit_temperature(Model((first.member,)), trial.held_out)
+                temperature = fit_temperature(Model((first.member,)), trial.held_out, usual)
         (first,) = to_learn.fit(samples, held_out)
         of_first: tuple[FittedCode, ...] = (first.member,)
-        if plan.codebook.usual_size_power and not needs_temperature:
+        if plan.codebook.usual_size_power and usual is None:
             of_first, _ = corrected_for_sizes(of_first, samples, held_out)
         model = Model(of_first)
         if held_out is not None and with_temperature:
-            temperature = fit_temperature(model, held_out)
+            temperature = fit_temperature(model, held_out, usual)
     decoding: Any = "learned" if first.member.decoder.is_learned else "loss"
     return FitResult(
         replace(model, prior=class_prior(samples, plan.n_classes), temperature=temperature.value),

@@ -280,7 +280,7 @@ EXTREME_SETTINGS = table_of(
     ),
     replace(
         LOSS,
-        auto="exponential for arow and logistic for softmax and svm",
+        auto="exponential for arow, logistic for softmax and trees, hinge for svm on a trellis",
         needs=(Need(TRELLIS_ONLY, lambda s: s.code != "tree" or is_auto(s.loss)),),
     ),
     Setting(
@@ -316,7 +316,7 @@ EXTREME_SETTINGS = table_of(
         f"Rescore the best classes by class vectors: none, {', '.join(RERANK)}.",
         names=(AUTO, *RERANK),
         is_optional=True,
-        auto="learned for trees, and for 100 or more classes of sparse samples or embeddings",
+        auto="learned on trees, and for 100 or more classes of sparse samples or embeddings; none if auto chooses svm",
         follows=defaults.rerank_that_follows,
         resolve=defaults.rerank_of,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
-from math import nan
+from math import log, nan
 from time import process_time
 from typing import Any, Literal, TypeVar, cast
 
@@ -185,6 +185,8 @@ MAX_TEMPERATURE = 100.0
 MOST_FOR_TEMPERATURE = 2_000
 """How many samples the temperature is fitted to and measured on: each is decoded at every temperature tried."""
 STAGE = "fitting the temperature"
+WORTH_OF_USUAL = 2.0
+"""How many nats it takes, in all samples together, to move from the usual temperature by a factor of e."""
 
 
 def corrected_for_sizes(
@@ -253,11 +255,12 @@ class Temperature:
     ece: float = nan
 
 
-def fit_temperature(model: Model, held_out: Samples) -> Temperature:
+def fit_temperature(model: Model, held_out: Samples, usual: float | None = None) -> Temperature:
     """The temperature under which the classes of held-out samples are most likely, before any re-ranking.
 
     The measures are those of the final probabilities. Samples of unknown classes are left out; of many samples, those
-    at equal distances are used.
+    at equal distances are used. Few samples, all of them right, would want a temperature of 0: the result is near the
+    ``usual`` one, if that is known, unless there is evidence against it.
     """
     report(STAGE)
     known = np.flatnonzero(held_out.class_index >= 0)
@@ -269,7 +272,8 @@ def fit_temperature(model: Model, held_out: Samples) -> Temperature:
 
     def loss(temperature: float) -> float:
         report(STAGE, detail=f"trying {temperature:.3g}")
-        return -float(likelihood(temperature).mean())
+        doubt = 0.0 if usual is None else WORTH_OF_USUAL * log(temperature / usual) ** 2 / len(known)
+        return doubt - float(likelihood(temperature).mean())
 
     value = least_at(loss)
     report("measuring the probabilities")
