@@ -16,6 +16,7 @@ from codekin.data.row_features import Features
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.extreme import ExtremeClassifier
 from codekin.fitting.defaults import may_be_flat
+from codekin.fitting.setting import is_auto
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.progress import report, subscribe
 from codekin.samples import EncodedLabels, Samples
@@ -69,6 +70,9 @@ def chosen_features(
     else:
         others = [samples[i] for i in held.tolist()], y.classes[y.class_index[held]]
     open_ones = {"taxonomy": None, "assignment": "auto", "n_codes": 1, "random_state": SEED}
+    is_flat = may_be_flat(settings, len(y.classes))
+    if not is_flat and is_auto(settings["rerank"]) and not settings["n_reserved"]:
+        open_ones["rerank"] = "learned"  # fewer classes would do without
     limits = dict.fromkeys(("max_model_bytes", "max_microseconds", "time_limit"))
 
     def is_right(name: str) -> NDArray[np.bool_]:
@@ -83,7 +87,7 @@ def chosen_features(
     tried: tuple[str, ...] = WITHIN_BUDGETS if is_limited else TRIED
     if len(y.classes) > MANY_CLASSES:
         tried = tuple(name for name in tried if name != WITHOUT_TRIAL)
-    elif may_be_flat(settings, len(y.classes)):
+    elif is_flat:
         tried = tuple(name for name in tried if name != RERANKED)
     if not is_limited and vectorizer.word_ngrams == (1, 2) and _are_words_new(given, others[0]):
         tried = (*tried, "characters")
