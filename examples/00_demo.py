@@ -33,7 +33,7 @@ from codekin.plots import CodewordDistanceDisplay, CodingMatrixDisplay
 from codekin.plots.assignments import readable_columns, similarity_order
 from codekin.plots.code_displays import draw_idea
 from codekin.plots.fit_displays import PolicyComparison, draw_policy_comparison
-from codekin.plots.style import save_figure
+from codekin.plots.style import new_figure, save_figure
 
 POLICIES = ("random", "preserving")
 
@@ -206,7 +206,7 @@ def write_results(folder, comparisons, equidistant, diagnoses, *, command, secon
     digits = {policy: comparisons["digits"][0].mean(policy).value for policy in POLICIES}
     figures = {"idea": draw_idea(codes, digits, class_label="digit")}
     for policy in POLICIES:
-        figures[f"codewords-{policy}"] = codes[policy].plot().figure_
+        figures[f"codewords-{policy}"] = codes[policy].plot(new_figure(3.6).subplots()).figure_
         figures[f"distances-{policy}"] = pairs[policy].plot().figure_
     for problem, its_comparisons in comparisons.items():
         title = f"{problem}, {PROBLEMS[problem][1]}, {n_draws} draws"

@@ -44,7 +44,7 @@ def fitted():
 
 
 @pytest.fixture(scope="module")
-def test_pets():
+def new_pets():
     return pets(60, seed=1)
 
 
@@ -93,11 +93,11 @@ def test_numbers_are_cut_off_and_what_is_unknown_counts_as_nothing(fitted):
         lambda table: table[["pet", "home", "kg", "text", "title"]].set_index("pet"),
     ],
 )
-def test_rows_come_in_any_container(fitted, test_pets, container):
+def test_rows_come_in_any_container(fitted, new_pets, container):
     train = pets()
     own = TextClassifier(**COLUMNS, random_state=0).fit(container(train), train["pet"].tolist())
-    given = container(test_pets)
-    assert np.array_equal(own.predict_proba(given), fitted.predict_proba(test_pets))
+    given = container(new_pets)
+    assert np.array_equal(own.predict_proba(given), fitted.predict_proba(new_pets))
 
 
 def test_every_column_helps():
@@ -110,17 +110,17 @@ def test_every_column_helps():
     assert scores[2] > 0.95
 
 
-def test_a_saved_model_answers_the_same_and_knows_its_columns(fitted, test_pets, tmp_path):
+def test_a_saved_model_answers_the_same_and_knows_its_columns(fitted, new_pets, tmp_path):
     fitted.save(tmp_path / "model")
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["arrays.safetensors", "model.json"]
     loaded = TextClassifier.load(tmp_path / "model")
-    assert np.array_equal(loaded.predict_proba(test_pets), fitted.predict_proba(test_pets))
+    assert np.array_equal(loaded.predict_proba(new_pets), fitted.predict_proba(new_pets))
     assert loaded.get_params()["text"] == {"title": 2.0, "text": 1.0}
     again = clone(loaded).fit(pets(), pets()["pet"])
-    assert np.array_equal(again.predict_proba(test_pets), fitted.predict_proba(test_pets))
+    assert np.array_equal(again.predict_proba(new_pets), fitted.predict_proba(new_pets))
     predictor = Predictor.load(tmp_path / "model")
-    rows = test_pets.drop(columns="pet").to_dict("records")
-    assert [predictor.predict(row) for row in rows] == fitted.predict(test_pets).tolist()
+    rows = new_pets.drop(columns="pet").to_dict("records")
+    assert [predictor.predict(row) for row in rows] == fitted.predict(new_pets).tolist()
     with pytest.raises(ValueError, match="This predictor needs an object with title, text, kg, home. Got a text."):
         predictor.predict("purrs")
 
@@ -165,16 +165,16 @@ def test_a_budget_holds_with_several_columns():
     assert classifier.vectorizer_.texts[0].n_features < whole.texts[0].n_features
 
 
-def test_an_exported_model_answers_the_same_from_features(fitted, test_pets, tmp_path):
+def test_an_exported_model_answers_the_same_from_features(fitted, new_pets, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(str(export_onnx(fitted, tmp_path / "pets.onnx", k=3)))
-    rows = list(zip(*(test_pets[name].tolist() for name in ("title", "text")), strict=True))
-    samples = fitted.vectorizer_.samples(test_pets)
+    rows = list(zip(*(new_pets[name].tolist() for name in ("title", "text")), strict=True))
+    samples = fitted.vectorizer_.samples(new_pets)
     assert [sample[:2] for sample in samples] == rows
     features, values = padded_rows(fitted.vectorizer_.transform(samples))
     labels, probabilities = session.run(["labels", "probabilities"], {"features": features, "values": values})
-    assert labels[:, 0].tolist() == fitted.predict(test_pets).tolist()
-    assert np.allclose(probabilities, fitted.top_k_proba(test_pets, 3)[1], atol=1e-5)
+    assert labels[:, 0].tolist() == fitted.predict(new_pets).tolist()
+    assert np.allclose(probabilities, fitted.top_k_proba(new_pets, 3)[1], atol=1e-5)
 
 
 def test_a_page_of_one_column_has_no_script_for_several(fitted, tmp_path):
@@ -215,12 +215,12 @@ def test_rows_need_columns(fitted):
             fitted.predict(given)
 
 
-def test_a_file_that_was_read_is_a_table(fitted, test_pets, tmp_path):
+def test_a_file_that_was_read_is_a_table(fitted, new_pets, tmp_path):
     pets().to_csv(tmp_path / "pets.csv", index=False)
     options = ReadOptions(label="pet", text=("title", "text"), numbers="kg", categories="home")
     data = read_data(tmp_path / "pets.csv", options=options)
     own = TextClassifier(**COLUMNS, random_state=0).fit(data, data.labels)
-    assert np.array_equal(own.predict_proba(test_pets), fitted.predict_proba(test_pets))
+    assert np.array_equal(own.predict_proba(new_pets), fitted.predict_proba(new_pets))
     with pytest.raises(ValueError, match="those of numbers are kg. Got a file that was read with none"):
         fitted.predict(read_data(tmp_path / "pets.csv", options=ReadOptions(label="pet", text=("title", "text"))))
 

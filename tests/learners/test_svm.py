@@ -60,7 +60,7 @@ def test_it_learns_the_nodes_of_deep_trees(topics):
     assert classifier.fit(topics.train.X, topics.train.y).score(topics.test.X, topics.test.y) > 0.5
 
 
-@pytest.mark.parametrize("factor", [0.01, 10.0, 1e6])
+@pytest.mark.parametrize("factor", [1e-4, 0.01, 10.0, 1e6])
 def test_the_length_of_samples_does_not_matter(topics, flat, factor):
     scaled = ExtremeClassifier(random_state=0).fit(factor * topics.train.X, topics.train.y)
     same = scaled.predict(factor * topics.test.X) == flat.predict(topics.test.X)

@@ -25,9 +25,9 @@ MANY_CLASSES, SEVERAL_CLASSES = 100, 3
 a trellis and a re-ranking are worth their time. Trees are as accurate as trellises of 150 and 374 classes and more
 accurate beyond, with fewer bytes, a third of the time per prediction and a quarter of the training time or less."""
 FLAT_CLASSES = 1_000
-"""Fewer classes of sparse samples are children of one node, each with a support vector machine: on 58, 150, 374 and 713
-classes of texts that is 1.0, 0.3, 0.2 and 0.8 points better than a tree that is re-ranked, in fewer bytes; on 1,532
-classes it is 0.1 points worse, and training and predictions take twice as long."""
+"""Fewer classes of sparse samples are children of one node, each with a support vector machine: on 58 and 713 classes
+of texts that is 0.7 and 0.8 points better than a tree that is re-ranked, in fewer bytes and less time
+(``benchmarks/few_classes.py``, one seed), on 374 it is level; on 1,532 classes it is 0.1 points worse and slower."""
 MOST_FLAT_BYTES = 2**30
 """The most memory for the weights and dual variables of these machines."""
 FEW_SAMPLES = 300

@@ -36,11 +36,9 @@ def svm_pass(
         square = np.float32(0)
         for q in range(start, stop):
             x, w = row_values[q], weights[indices[q]]
-            square += x * x
+            square += x * x * (squared if q < stop - 1 else np.float32(1))
             for j in range(n_bits):
                 margins[j] += x * w[j]
-        bias = row_values[stop - 1] * row_values[stop - 1]
-        square = (square - bias) * squared + bias
         y, dual, whole = signs[signs_of_sample[sample]], duals[sample], np.float32(1) / (square + added)
         n_changed = 0
         for j in range(n_bits):
