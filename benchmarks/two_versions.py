@@ -14,6 +14,7 @@ import resource
 import subprocess
 import sys
 from argparse import ArgumentParser
+from importlib import import_module
 from pathlib import Path
 from time import process_time
 
@@ -25,9 +26,8 @@ BAR = 1.03
 def dense(name, estimator, n_bits, loss, n_copies=20):
     """Dense samples, and a code whose settings are all given."""
     from codekin import ECOCClassifier
-    from codekin.data import load_dataset
 
-    train = load_dataset(name).train
+    train = data_module().load_dataset(name).train
     X, y = train.X / abs(train.X).max(axis=0).clip(1e-9), train.y
     settings = {"codebook": "dense_random", "n_bits": n_bits, "assignment": "preserving", "loss": loss}
     X_new = X.repeat(n_copies, axis=0)
@@ -61,6 +61,14 @@ def made():
     return ECOCClassifier(GaussianNB(), random_state=0, **settings), X, y, X
 
 
+def data_module():
+    """The module of data sets, which earlier versions call codekin.datasets."""
+    try:
+        return import_module("codekin.data")
+    except ModuleNotFoundError:
+        return import_module("codekin.datasets")
+
+
 def of_many_classes():
     """The estimator for many classes, which earlier versions call TrellisClassifier."""
     import codekin
@@ -71,11 +79,10 @@ def of_many_classes():
 def icd10cm():
     """Texts of 374 classes, and a trellis."""
     from scipy.sparse import vstack
+    from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from codekin.data import TextVectorizer, load_dataset
-
-    train = load_dataset("icd10cm").train
-    X = TextVectorizer().fit(train.texts).transform(train.texts)
+    train = data_module().load_dataset("icd10cm").train
+    X = TfidfVectorizer(dtype="float32").fit_transform(list(train.texts))
     classifier = of_many_classes()(5, code="trellis", assignment="learnability", rerank=None, random_state=0)
     return classifier, X, train.y, vstack([X] * 10, format="csr")
 
@@ -84,9 +91,7 @@ def topics():
     """Sparse samples of 500 classes, and a wide trellis with one-byte weights and re-ranking."""
     from scipy.sparse import vstack
 
-    from codekin.data import make_sparse_topics
-
-    topics = make_sparse_topics(500, 8_000, n_features=3_000, rng=0)
+    topics = data_module().make_sparse_topics(500, 8_000, n_features=3_000, rng=0)
     settings = {"code": "trellis", "rerank": "learned", "precision": "int8", "assignment": "learnability"}
     X = topics.train.X
     return of_many_classes()(10, random_state=0, **settings), X, topics.train.y, vstack([X] * 4, format="csr")
