@@ -97,13 +97,13 @@ def main() -> int:
             for use in (use_commands, use_estimators):
                 use(Path(folder))
         return 0
-    from codekin.kernels.compiling import BUILDING, PORTABLE
+    from codekin.kernels.calling import BUILDING, PORTABLE
 
     if platform.machine() not in PORTABLE:
         print(f"No kernels are compiled in advance for {platform.machine()}; Numba compiles them at their first use.")
         return 0
     into.mkdir(parents=True, exist_ok=True)
-    for old in into.glob("*.nb[ic]"):
+    for old in into.glob("*.kernel"):
         old.unlink()
     environment = {**os.environ, "NUMBA_CPU_NAME": PORTABLE[platform.machine()][0], BUILDING: str(into)}
     command = [sys.executable, __file__, str(into)]

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 from codekin.kernels.reranking import WALKED_MEANWHILE, distinct_features, longest_row, n_entries_on
 
 LEAST_GRADIENT = 1e-3

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 from codekin.kernels.paths import first_paths, next_path, path_lists, ways_onward
 from codekin.kernels.ranking import insert_row
 
