@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
 from threadpoolctl import threadpool_limits
 
+from codekin._system.special import logsumexp, softmax
 from codekin.code import FloatArray, IntArray, Margins
 from codekin.decoding.learned import LearnedDecoder, Products, products_of
 from codekin.decoding.losses import Loss, LossLike, get_loss
@@ -101,6 +99,8 @@ class Problem:
     @cached_property
     def axes(self) -> tuple[FloatArray, FloatArray, Problem]:
         """Eigenvalues and eigenvectors of the second moments, and the same problem in these coordinates."""
+        from scipy import linalg
+
         second_moment = self.features.T @ (self.features * self.sample_weight[:, None])
         values, vectors = linalg.eigh(second_moment)
         turned = (self.features @ vectors).astype(np.float32)
@@ -188,6 +188,8 @@ def shrunk_weights(
         gradient = penalty * off
         loss = turned.loss(W, gradient)
         return loss + penalty / 2 * float(np.vdot(off, off)), (gradient * scale).ravel()
+
+    from scipy.optimize import minimize
 
     found = minimize(
         objective,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy.special import log_softmax
 
 from codekin._system.rows import Row
+from codekin._system.special import log_softmax
 from codekin.code import FloatArray, IntArray, Margins
 
 SingleMargins = Callable[[Any], Callable[[Row], Margins]]

@@ -22,8 +22,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
+from codekin._system.special import softmax
 from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding.decoder import Slopes, secants
 from codekin.decoding.losses import LOSSES, Loss, LossLike, get_loss

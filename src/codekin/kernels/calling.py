@@ -1,10 +1,10 @@
 """Kernels as they are called: by the code that comes with codekin, or by Numba, which is then imported.
 
 An installation brings kernels as machine code, in ``kernels/compiled``, for a processor that all recent ones contain.
-Such code needs three small extension modules of Numba, but not Numba itself, whose import takes half a second and 60 MB,
-and its types and LLVM more of both. The name of each file is a digest of all that the code depends on: the version of
-Python, these extension modules, the source, the processor and the types of the arguments. Where any of these is another,
-there is no file of that name, and :mod:`codekin.kernels.compiling` has Numba compile the kernel.
+Such code needs three small extension modules of Numba, but not Numba itself: its import, its types and its compiler
+take more than a second and 100 MB. The name of each file is a digest of all that the code depends on: the version of
+Python, these extension modules, the source, the processor and the types of the arguments. Where any of these is
+another, there is no file of that name, and :mod:`codekin.kernels.compiling` has Numba compile the kernel.
 """
 
 from __future__ import annotations
@@ -81,18 +81,6 @@ class Kernel:
                 code = self._codes[types] = self._shipped(arguments) or self.dispatcher
         return code
 
-    def typed_once(self) -> Callable[..., Any]:
-        """The kernel for callers whose arguments always have the types of the first call, which alone are looked up."""
-        code: Any = None
-
-        def call(*arguments: Any) -> Any:
-            nonlocal code
-            if code is None:
-                code = self.code_for(arguments)
-            return code(*arguments)
-
-        return call
-
     def _shipped(self, arguments: tuple[Any, ...]) -> Any:
         """The code that comes with codekin; None if there is none for these types."""
         described, stamp = _described(arguments), _stamp()
@@ -122,6 +110,25 @@ class Kernel:
                 called = self.function.__globals__.get(name)
                 if isinstance(called, Kernel):
                     yield from called.sources(seen)
+
+
+def typed_once(kernel: Any) -> Callable[..., Any]:
+    """A kernel for a caller whose arguments always have the types of its first call, which alone are looked up."""
+    code: Any = None if isinstance(kernel, Kernel) else kernel
+
+    def call(*arguments: Any) -> Any:
+        nonlocal code
+        if code is None:
+            code = kernel.code_for(arguments)
+        return code(*arguments)
+
+    return call
+
+
+def compiled_until() -> float:
+    """When Numba last finished compiling, by ``perf_counter``; 0 if it has compiled nothing."""
+    compiling = sys.modules.get("codekin.kernels.compiling")
+    return 0.0 if compiling is None else float(compiling.WATCH.ended_at)
 
 
 def _type(value: Any) -> Any:

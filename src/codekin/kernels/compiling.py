@@ -1,7 +1,7 @@
 """Compilation of kernels by Numba: where code is kept, what comes with codekin, and reports while compiling.
 
-Numba compiles what does not come with codekin (:mod:`codekin.kernels.calling`) and keeps the code next to the source, in
-the user's cache folder or, where neither can be written, as in many containers, in a temporary folder.
+Numba compiles what does not come with codekin (:mod:`codekin.kernels.calling`) and keeps the code next to the source,
+in the user's cache folder or, where neither can be written, as in many containers, in a temporary folder.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from codekin.progress import report
 
 REMEDY = "set NUMBA_CACHE_DIR to a folder that can be written"
 
+
 def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """What compiles a kernel, and keeps the code if it can."""
     if not os.environ.get(BUILDING):
@@ -58,7 +59,7 @@ def portable_code(kernel: Any, arguments: tuple[Any, ...]) -> bytes | None:
         "name": description.llvm_cpython_wrapper_name,
         "environments": [(name, [each.str for each in own.consts]) for name, own in environments],
     }
-    return json.dumps(known).encode() + b"\n" + code
+    return json.dumps(known).encode() + b"\n" + bytes(code)
 
 
 @lru_cache

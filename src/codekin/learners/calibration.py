@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, logsumexp
 
+from codekin._system.special import expit, logsumexp
 from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import LinearRows
 from codekin.samples import Samples, rows_at
@@ -145,6 +144,8 @@ def fit_temperature(
         chosen = scores[np.arange(len(class_index)), class_index]
         return float((weights * (logsumexp(scores, axis=1) - chosen)).sum())
 
+    from scipy.optimize import minimize_scalar
+
     best = minimize_scalar(negative_log_likelihood, bounds=(-np.log(20), np.log(20)), method="bounded")
     return float(np.exp(best.x))
 
@@ -173,5 +174,7 @@ def column_weights(
         return float(shares @ (log_total - of_column @ own)), (expected - own) @ shares
 
     bounds = [(SMALLEST_WEIGHT, LARGEST_WEIGHT)] * n_bits
+    from scipy.optimize import minimize
+
     found = minimize(loss_and_gradient, np.ones(n_bits), jac=True, method="L-BFGS-B", bounds=bounds)
     return np.asarray(found.x)

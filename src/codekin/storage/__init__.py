@@ -17,10 +17,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codekin._system.arrays import read_arrays, write_arrays
+from codekin._system.arrays import are_plain, read_arrays, write_arrays
 from codekin._system.files import (
     bytes_in,
     check_folder,
@@ -34,6 +35,7 @@ from codekin._system.files import (
 )
 from codekin._version import __version__
 from codekin.data.model_input import ModelInput
+from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
 from codekin.states import (
     ARRAYS,
@@ -47,7 +49,9 @@ from codekin.states import (
     as_json,
 )
 from codekin.states.values import Json
-from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
+
+if TYPE_CHECKING:
+    from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
 
 __all__ = [
     "ModelFolderError",
@@ -60,6 +64,13 @@ __all__ = [
     "save_model",
     "stored_bytes",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("SavedAssignment", "load_assignment", "save_assignment"):  # they need all codebooks and searches
+        return getattr(import_module("codekin.storage.assignments"), name)
+    raise AttributeError(f"module 'codekin.storage' has no attribute {name!r}")
+
 
 Trust = bool | Sequence[str]
 """True for everything that a file of learners holds, or the full names of types that skops does not trust by itself."""
@@ -244,6 +255,13 @@ class SavedModel:
             classifier = getattr(estimators, self.parts.kind)._from_stored(self.coded, self.parts)
             parts = self.parts.subclasses
             return classifier if parts is None else estimators.SubclassClassifier._from_stored(classifier, parts)
+
+    def takes(self, X: Any) -> bool:
+        """Whether the Model can predict these samples: its estimator, which needs scikit-learn, would check nothing."""
+        parts = self.parts
+        if parts is None or parts.feature_names is not None or parts.subclasses is not None:
+            return False
+        return not are_of_estimators(self.coded.codes[0].bits) and are_plain(X, parts.n_features)
 
     @property
     def n_bytes(self) -> int:
