@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,6 +50,7 @@ from codekin.states import (
     as_json,
 )
 from codekin.states.values import Json
+from codekin.storage.loaded import LoadedClassifier
 
 if TYPE_CHECKING:
     from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
@@ -209,9 +211,14 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Trust = False) -> Any
     Returns
     -------
     ECOCClassifier, ExtremeClassifier, SubclassClassifier or Model
-        Whichever was saved, ready to predict. Arrays stay on disk until they are used.
+        Whichever was saved, ready to predict. Arrays stay on disk until they are used. If nothing has
+        imported scikit-learn, this is an object that imports it, and becomes the estimator, only when it is needed: not to
+        predict sparse rows.
     """
-    return load_saved(folder, trusted=trusted).model
+    saved = load_saved(folder, trusted=trusted)
+    if "sklearn" in sys.modules or not saved.needs_no_estimator:
+        return saved.model
+    return LoadedClassifier(saved)
 
 
 def load_input(folder: str | os.PathLike[str], *, trusted: Trust = False) -> ModelInput:
@@ -258,10 +265,14 @@ class SavedModel:
 
     def takes(self, X: Any) -> bool:
         """Whether the Model can predict these samples: its estimator, which needs scikit-learn, would check nothing."""
+        return self.needs_no_estimator and self.parts is not None and are_plain(X, self.parts.n_features)
+
+    @property
+    def needs_no_estimator(self) -> bool:
+        """Whether the Model takes plain rows: it has learners of codekin, and features without names."""
         parts = self.parts
-        if parts is None or parts.feature_names is not None or parts.subclasses is not None:
-            return False
-        return not are_of_estimators(self.coded.codes[0].bits) and are_plain(X, parts.n_features)
+        is_plain = parts is not None and parts.feature_names is None and parts.subclasses is None
+        return is_plain and not are_of_estimators(self.coded.codes[0].bits)
 
     @property
     def n_bytes(self) -> int:
