@@ -59,7 +59,8 @@ def use_commands(folder: Path) -> None:
             code = main([str(part) for part in command])
             if code != 0:
                 raise RuntimeError(f"codekin {' '.join(map(str, command))} failed with {code}.")
-        sample = csr_array((1, N_FEATURES)) if test.suffix == ".svm" else "type 2 diabetes with kidney disease"
+        row = csr_array(([1.0], ([0], [3])), shape=(1, N_FEATURES))
+        sample = row if test.suffix == ".svm" else "type 2 diabetes with kidney disease"
         Predictor.load(model).top_k(sample, 3)
         Predictor.load(model).top_k_proba(sample, 3)
     for source, target in (("train.svm", "train.npz"), ("train.npz", "train.vw"), ("train.vw", "train.svm.gz")):

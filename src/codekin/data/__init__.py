@@ -59,6 +59,10 @@ _HOME = {
 }
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOME:  # a model that predicts needs only few of them
         return getattr(import_module(f"codekin.data.{_HOME[name]}"), name)

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from codekin._system.special import logsumexp, softmax
 from codekin.code import FloatArray, IntArray, Margins
 from codekin.decoding.learned import LearnedDecoder, Products, products_of
 from codekin.decoding.losses import Loss, LossLike, get_loss
@@ -140,6 +139,8 @@ def work_of_gradient(n_samples: int, n_features: int, n_classes: int) -> float:
 
 def best_factor(problem: Problem, weights: FloatArray) -> float:
     """The positive factor of some weights that maximises the likelihood of the classes."""
+    from scipy.special import softmax
+
     some = slice(None, None, -(-len(problem.features) // MAX_ROWS_OF_FACTOR))
     w = problem.sample_weight[some] / problem.sample_weight[some].sum()
     scores = problem.features[some] @ (weights - weights.mean(axis=0)).T
@@ -262,6 +263,8 @@ class Family(NamedTuple):
 
         The comparison ends when the likelihood keeps falling, unless the whole path is requested.
         """
+        from scipy.special import logsumexp
+
         problem, weights, tried = self.problem.without(rows), self.centre, list[Trial]()
         features, classes = self.problem.features[rows], self.problem.class_index[rows]
         n_left, has_products = MAX_WORK / self.problem.work, features.shape[1] > len(self.standard.mean) + 1

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
 from codekin._system.rows import Row
-from codekin._system.special import logsumexp
 from codekin.code import Assignment, FloatArray, IntArray, Margins
 from codekin.code.trellis import TrellisGraph
 from codekin.decoding.decoder import Decoder, SingleBest, SingleMargins, Slopes, check_k, secants
@@ -361,6 +360,8 @@ class ShortestPathDecoder(Decoder):
 
     def _without_free_paths(self, log_sums: FloatArray, edge_scores: Margins) -> FloatArray:
         """The sums over the paths that have a class."""
+        from scipy.special import logsumexp
+
         if len(self._free_paths) >= self.n_classes:
             every = np.arange(self.n_classes)
             blocks = self._blocks(len(log_sums))

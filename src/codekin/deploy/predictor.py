@@ -84,9 +84,9 @@ class Predictor:
         self._single = model.single()
         self._is_single_precision = not are_of_estimators(model.codes[0].bits)
         self._indptrs: dict[int, NDArray[np.int64]] = {}
-        # Learners of other libraries may want dense samples.
+        # With a stored zero: rows without entries need no kernel. Learners of other libraries may want dense rows.
         nothing = (
-            sparse.csr_array((1, self._n_features), dtype=np.float32)
+            sparse.csr_array((np.zeros(1, np.float32), [0], [0, 1]), shape=(1, self._n_features))
             if self._is_single_precision
             else np.zeros(self._n_features)
         )

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.linear_model import SGDRegressor
+from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,7 +26,6 @@ from codekin._system.messages import suggestion
 from codekin._system.rows import StoredRows
 from codekin.classes import ClassTree
 from codekin.code import FloatArray, IntArray
-from codekin.learners.estimators import linear_types
 from codekin.samples import EncodedLabels, Samples
 
 SIDES = {0, 1}
@@ -97,7 +98,7 @@ def _as_array_of_numbers(X: Any) -> Any:
 def _array_rules(learner: Any) -> dict[str, Any]:
     if learner is None:
         return {"accept_sparse": "csr"}
-    if isinstance(learner, linear_types()):
+    if isinstance(learner, (LinearClassifierMixin, LinearModel, SGDRegressor)):
         # Margins of linear learners are computed without calling them, so their rules are applied here.
         return {"accept_sparse": ["csr", "csc"] if get_tags(learner).input_tags.sparse else False}
     return {"accept_sparse": ["csr", "csc"], "ensure_all_finite": False, "allow_nd": True}

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codekin._system.special import expit, logsumexp
 from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import LinearRows
 from codekin.samples import Samples, rows_at
@@ -84,6 +83,8 @@ def platt_scaling(margins: Margins, signs: CodingMatrix, weights: FloatArray) ->
     ``1 / (n- + 2)``, which keep separable bits finite. A slope is never negative: a bit that predicts worse than chance
     on held-out samples is ignored. Samples with a zero in ``signs``, the true bits, do not count for that bit.
     """
+    from scipy.special import expit
+
     f = np.asarray(margins, dtype=np.float64)
     scale = np.maximum(np.sqrt((f**2).mean(axis=0)), 1e-12)
     f = f / scale
@@ -131,6 +132,8 @@ def fit_temperature(
     log_odds: Margins, class_index: IntArray, coding_matrix: CodingMatrix, weights: FloatArray
 ) -> float:
     """The temperature, from 1/20 to 20, that maximises the held-out likelihood (softmax of minus the logistic loss)."""
+    from scipy.special import logsumexp
+
     used = np.abs(coding_matrix).astype(np.float64)
     is_ternary = bool((used == 0).any())
     agreement = log_odds @ coding_matrix.T.astype(np.float64) / 2
@@ -159,6 +162,8 @@ def column_weights(
     weights of the columns. They start at 1 and stay between 0 and 20: they express both how reliable each column is and
     how far the probabilities as a whole can be trusted.
     """
+    from scipy.special import logsumexp
+
     n_bits = coding_matrix.shape[1]
     by_column = margins.reshape(len(margins), n_bits, -1)
     # The margin of each class in each column, (n_bits, n_samples, n_classes); 0 if the column ignores the class.

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from codekin._system.rows import n_samples_in
-from codekin._system.special import log_softmax
 from codekin.code import FloatArray, IntArray
 
 LOG_ODDS_LIMIT = 20.0
@@ -138,6 +137,8 @@ def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> F
 
 def _probabilities(predictor: Any, X: Any) -> FloatArray:
     """The probabilities of the predictor, or the softmax of its scores if it has none."""
+    from scipy.special import log_softmax
+
     if hasattr(predictor, "predict_proba"):
         given = np.asarray(predictor.predict_proba(X), dtype=np.float64)
         return np.asarray(given / np.maximum(given.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from codekin._system.parallel import available_threads
 from codekin._system.rows import Row, n_samples_in
-from codekin._system.special import logsumexp
 from codekin.code import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding import decoder_of
 from codekin.decoding.decoder import NO_LOSS, Decoder, SingleBest, check_k
@@ -383,6 +382,8 @@ def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[f
 
     ``margins`` are those of each code, ``classes`` of shape (n_samples, n); -1 for none, whose probability is 0.
     """
+    from scipy.special import logsumexp
+
     pairs = zip(model.probability_decoders, margins, strict=True)
     of_codes = [decoder.log_proba_of(part, classes) for decoder, part in pairs]
 

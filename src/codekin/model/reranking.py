@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from codekin._system.parallel import borrowed
 from codekin._system.rows import Row
-from codekin._system.special import log_softmax, logsumexp
 from codekin.code import Code, FloatArray, IntArray
 from codekin.decoding.decoder import SingleBest
 from codekin.decoding.minimum_loss import set_apart
@@ -94,6 +93,8 @@ class Reranking:
 
     def shared_out(self, of_code: FloatArray, losses: FloatArray) -> FloatArray:
         """Redistribute the total probability of the candidates by their final losses; all numbers are logarithms."""
+        from scipy.special import log_softmax, logsumexp
+
         whole = logsumexp(of_code, axis=1, keepdims=True)
         return np.asarray(whole + log_softmax(-losses / self.temperature, axis=1))
 

@@ -68,6 +68,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name in ("SavedAssignment", "load_assignment", "save_assignment"):  # they need all codebooks and searches
         return getattr(import_module("codekin.storage.assignments"), name)
@@ -212,8 +216,8 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Trust = False) -> Any
     -------
     ECOCClassifier, ExtremeClassifier, SubclassClassifier or Model
         Whichever was saved, ready to predict. Arrays stay on disk until they are used. If nothing has
-        imported scikit-learn, this is an object that imports it, and becomes the estimator, only when it is needed: not to
-        predict sparse rows.
+        imported scikit-learn, this is an object that imports it, and becomes the estimator, only when it is needed: not
+        to predict sparse rows.
     """
     saved = load_saved(folder, trusted=trusted)
     if "sklearn" in sys.modules or not saved.needs_no_estimator:
