@@ -301,16 +301,14 @@ def fit_report(
     - ``facts``: what the fit reports besides the properties of the code.
     - ``known``: an earlier report.
     """
-    report = code_report(model, loss, class_distances, **facts) if known is None else known
+    report = _code_report(model, loss, class_distances, facts) if known is None else known
     return report if samples is None else replace(report, **measured(model, loss, samples))
 
 
-def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None, **others: Any) -> FitReport:
-    """The report of a fitted model without samples.
-
-    - ``class_distances``: without them there is no class-codeword score.
-    - ``**others``: further fields of the report.
-    """
+def _code_report(
+    model: Model, loss: Loss, class_distances: ClassDistances | None, facts: Mapping[str, Any]
+) -> FitReport:
+    """The report of a fitted model without samples; without class distances there is no class-codeword score."""
     score, z, code = nan, nan, model.codes[0].code
     codebook, assignment = code.codebook, code.assignment
     if class_distances is not None and codebook.takes_searches:
@@ -328,7 +326,7 @@ def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None
         standard_deviations_below_random=z,
         n_codes=len(model.codes),
         n_symbols=codebook.n_symbols,
-        **others,
+        **facts,
     )
 
 

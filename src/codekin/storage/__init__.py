@@ -24,9 +24,7 @@ from codekin._system.arrays import read_arrays, write_arrays
 from codekin._system.files import (
     bytes_in,
     check_folder,
-    followed,
     json_checksum,
-    make_folder,
     sha256,
     visible,
     whole_file,
@@ -105,7 +103,6 @@ def save_model(
         names = ", ".join(sorted({type(learner).__name__ for learner in state.learners}))
         sentence = f"Learners of type {names} are stored by skops, so loading this model will need trusted=True."
         warnings.warn(sentence, stacklevel=2)
-    make_folder(followed(target).parent)
     with whole_folder(target) as unfinished:
         write_arrays(unfinished / ARRAYS, state.arrays)
         if state.learners:
