@@ -59,7 +59,7 @@ class TextPredictions(Predictions):
 
     def _evaluated(self, X: Any, labels: EncodedLabels) -> Evaluation:
         best, _ = self.model_.top_k(X, min(N_BEST, len(self.classes_)))
-        return evaluated(best, self._class_index(labels), self.classes_, self._baselines, X)
+        return evaluated(best, self.classifier_._class_index(labels), self.classes_, self._baselines, X)
 
     def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
         """How good predictions are on some texts, and which classes are the worst.

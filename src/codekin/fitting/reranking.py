@@ -338,8 +338,7 @@ def _vectors_after_passes(
 def _confused(members: tuple[FittedCode, ...], index: ClassIndex | None, X: Any) -> IntArray:
     """The best classes of each sample under the codes alone, or half of them by an index; some samples at a time."""
     constants = ranking_constants(members)
-    confusing = members[: constants.n_confusing_codes]
-    of_codes = tuple(replace(member, decoder=member.decoder.with_narrow_beam()) for member in confusing)
+    of_codes = tuple(member.with_narrow_beam() for member in members[: constants.n_confusing_codes])
     n = min(constants.n_confused if index is None else constants.n_confused // 2, members[0].code.n_classes)
     model = Model(of_codes, Reranking(n))
     confused = np.empty((X.shape[0], n if index is None else 2 * n), dtype=np.int32)

@@ -163,18 +163,15 @@ def _stored_parts(model: Any) -> tuple[Model, SavedClassifier | None]:
 def check_target(folder: str | os.PathLike[str]) -> Path:
     """The folder as a path, if a model may be saved there, and an error otherwise; called before training."""
     target = Path(folder)
-    if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not visible(target))):
+    found = [path.name for path in visible(target)] if target.is_dir() else []
+    if (target.exists() and not target.is_dir()) or (found and DESCRIPTION not in found):
         raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
-    others = (
-        []
-        if not target.exists()
-        else [path for path in visible(target) if path.name not in (DESCRIPTION, ARRAYS, LEARNER_FILE)]
-    )
+    others = [name for name in found if name not in (DESCRIPTION, ARRAYS, LEARNER_FILE)]
     if others:
         more = "" if len(others) == 1 else f" and {len(others) - 1} more"
         raise FileExistsError(
-            f"{target} holds {min(path.name for path in others)}{more} besides a model; saving another there would "
-            "remove that. Move it, or choose another name."
+            f"{target} holds {others[0]}{more} besides a model; saving another there would remove that. Move it, or "
+            "choose another name."
         )
     check_folder(target)
     return target
