@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -34,21 +35,16 @@ class LoadedClassifier:
             return _became(self).predict(X)  # type: ignore[no-any-return]
         return np.asarray(saved.parts.labels[saved.coded.predict(X)])
 
-    def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
+    def top_k(self, X: Any, k: int, method: str = "top_k") -> tuple[NDArray[Any], FloatArray]:
         """As the estimator."""
-        return self._best(X, k, "top_k")
-
-    def top_k_proba(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
-        """As the estimator."""
-        return self._best(X, k, "top_k_proba")
-
-    def _best(self, X: Any, k: int, method: str) -> tuple[NDArray[Any], FloatArray]:
         saved: Any = self._able_to_take(X)
         if saved is None:
             return getattr(_became(self), method)(X, k)  # type: ignore[no-any-return]
         check_k(k, len(saved.parts.labels))
         classes, numbers = getattr(saved.coded, method)(X, k)
         return saved.parts.labels[classes], numbers
+
+    top_k_proba = partialmethod(top_k, method="top_k_proba")
 
     def _able_to_take(self, X: Any) -> SavedModel | None:
         saved: SavedModel | None = self.__dict__.get("_saved")
