@@ -16,7 +16,7 @@ from scipy import sparse
 from codekin._system.arrays import MAX_DOUBLE, MAX_SINGLE, check_single_precision
 from codekin._system.rows import Row
 from codekin.data.model_input import known_word_counter
-from codekin.data.row_features import Features, FittedRows
+from codekin.data.row_features import Features, FittedRows, takes_vectors
 from codekin.decoding.decoder import check_k
 from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
@@ -196,14 +196,15 @@ class Predictor:
         Row
         """
         given: Any = None
+        if isinstance(x, Mapping) and takes_vectors(self._vectorizer):
+            fitted: Any = self._vectorizer
+            x = fitted.transform(fitted.samples([x]))
         if isinstance(x, str | Mapping):
             takes_rows = isinstance(self._vectorizer, FittedRows)
             if self._vectorizer is None or takes_rows is isinstance(x, str):
                 needs = "has no vectorizer, so it needs features" if self._vectorizer is None else "needs a text"
                 if isinstance(self._vectorizer, FittedRows):
-                    columns = self._vectorizer.columns
-                    names = (*columns.text, *columns.numbers, *columns.categories)
-                    needs = f"needs an object with {', '.join(names)}"
+                    needs = f"needs an object with {', '.join(self._vectorizer.columns.used)}"
                 raise ValueError(f"This predictor {needs}. Got {'a text' if isinstance(x, str) else 'an object'}.")
             indices, values = self._vectorizer.row(x)  # type: ignore[arg-type]  # each takes its own
         elif sparse.issparse(x):
