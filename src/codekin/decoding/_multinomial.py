@@ -31,7 +31,7 @@ Centre = tuple[FloatArray, FloatArray]
 STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
 """The strengths to compare, strongest first."""
 
-LINEAR_LOSSES = ("linear", "logistic", "squared")
+LINEAR_LOSSES = ("linear", "logistic", "squared", "log_likelihood")
 """Losses for which the evidence of a margin is a multiple of the margin."""
 
 MAX_WORK_OF_PRODUCTS = 5 * 10**8
@@ -253,7 +253,7 @@ class Family(NamedTuple):
             return None
         problem = replace(self.problem, features=np.hstack([features, products_of(features[:, :-1])]))
         centre = np.pad(self.centre, [(0, 0), (0, n_products)])
-        return self._replace(strengths=STRENGTHS[1:], problem=problem, centre=centre)
+        return self._replace(strengths=[s for s in self.strengths if np.isfinite(s)], problem=problem, centre=centre)
 
     def tried(self, rows: IntArray, *, is_whole: bool = False) -> list[Trial]:
         """How good the strengths are on some rows, strongest first; each fit starts from the previous one.
@@ -311,12 +311,13 @@ def choose_decoder(
     loss: Loss,
     centre: Centre,
     with_products: bool,
+    strengths: Sequence[float],
 ) -> tuple[LearnedDecoder, list[Trial], int]:
     """The decoder of the best strength, all that were compared on held-out rows, and which of them it is.
 
     The first is decoding under the loss, by the weights and biases of ``centre``; all others are shrunk towards it.
     """
-    families = _families(margins, classes, weights, loss, centre, with_products=with_products)
+    families = _families(margins, classes, weights, loss, centre, strengths=strengths, with_products=with_products)
     # One thread: sums, and so the decoder, must not depend on the number of threads.
     with threadpool_limits(1, user_api="blas"):
         tried = _compared(families, held_out)
@@ -325,7 +326,14 @@ def choose_decoder(
 
 
 def _families(
-    margins: Margins, classes: IntArray, weights: FloatArray, loss: Loss, centre: Centre, *, with_products: bool
+    margins: Margins,
+    classes: IntArray,
+    weights: FloatArray,
+    loss: Loss,
+    centre: Centre,
+    *,
+    strengths: Sequence[float],
+    with_products: bool,
 ) -> list[Family]:
     """What to compare: decoding under the loss, weights of the margins themselves, weights of products too."""
 
@@ -338,9 +346,9 @@ def _families(
         return Family(of_loss, strengths, standard, problem, centre, factor * of_features, factor)
 
     if loss.name in LINEAR_LOSSES:
-        families = [family(loss, STRENGTHS)]
+        families = [family(loss, strengths)]
     else:
-        families = [family(loss, STRENGTHS[:1]), family("linear", STRENGTHS[1:])]
+        families = [family(loss, strengths[:1]), family("linear", strengths[1:])]
     wider = families[-1].with_products() if with_products else None
     return families if wider is None else [*families, wider]
 

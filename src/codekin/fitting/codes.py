@@ -28,7 +28,7 @@ from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import MAX_MARGINS, DecoderFit
 from codekin.decoding.learned import LearnedDecoder
 from codekin.fitting.footprint import BYTES_PER_KEPT_WEIGHT, bytes_converted, with_remaining_memory
-from codekin.fitting.plan import Plan
+from codekin.fitting.plan import Alternatives, Plan
 from codekin.fitting.trial import class_sizes
 from codekin.learners import Checkpoints, EpochReport, Learner, Validation
 from codekin.learners.calibration import calibrate_bits
@@ -93,7 +93,7 @@ class CodesToLearn:
     generators: list[np.random.Generator]
     callbacks: Callbacks
     shared: SharedWork | None = None
-    learned_decoding: bool = False
+    alternatives: Alternatives = Alternatives()  # noqa: RUF009  (immutable)
 
     def fit(self, samples: Samples, held_out: Samples | None) -> tuple[LearnedCode, ...]:
         """Learn all codes, some of them at the same time if that fits into memory."""
@@ -134,7 +134,7 @@ class CodesToLearn:
                     held_out,
                     rng=self.generators[number],
                     options=self._options(on_epoch, number),
-                    learned_decoding=self.learned_decoding,
+                    alternatives=self.alternatives,
                 )
                 for number in group
                 if number not in known
@@ -188,14 +188,14 @@ def learned_code(
     *,
     rng: np.random.Generator,
     options: dict[str, Any],
-    learned_decoding: bool = False,
+    alternatives: Alternatives,
 ) -> LearnedCode:
     """Learn the bits of a code, and its decoder.
 
     - ``options``: ``on_epoch`` and ``checkpoints``, if there are any.
-    - ``learned_decoding``: whether a decoder is learned, too, and taken if it is better.
+    - ``alternatives``: whether a decoder is learned, too, and taken if it is better; or one that is known.
     """
-    learner = plan.learner
+    learner, (_, learned_decoding, known) = plan.learner, alternatives
     decoder = decoder_of(code, plan.loss, is_weighted=plan.weighted_decoding)
     if held_out is not None:
         options = {**options, "validation": _accuracy_on(held_out, decoder)}
@@ -210,6 +210,8 @@ def learned_code(
         sizes, nothing = class_sizes(samples, code.n_classes), np.zeros((code.n_classes, code.n_bits))
         of_classes = LearnedDecoder(nothing, np.log(sizes / sizes.sum()), decoder.loss)
         return LearnedCode(replace(member, decoder=of_classes), decoder.loss)
+    if known is not None:
+        return LearnedCode(replace(member, decoder=known.decoder), decoder.loss, known)
     fit, rng = None, rng.spawn(1)[0]
     if plan.decoding == "learned" or learned_decoding:
         fit = learned_decoder(plan, member, samples, rng, is_trial=plan.decoding != "learned")

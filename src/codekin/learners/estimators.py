@@ -12,15 +12,25 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDRegressor
 from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 from sklearn.utils.validation import _num_samples
 
 from codekin.code import FloatArray, IntArray
 
 LINEAR_REGRESSORS = (LinearModel, SGDRegressor)
 """What scikit-learn's linear regressors are derived from."""
+CLASS_WISE = (
+    *(BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB),
+    *(LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
+)
+"""Learners that describe each class on its own."""
+VOTERS = (KNeighborsClassifier, RadiusNeighborsClassifier)
+"""Learners whose votes for sets of classes are sums of those for classes."""
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size instead of infinite ones."""
 
@@ -88,6 +98,21 @@ def learns_linearly(estimator: Any) -> bool:
     return isinstance(estimator, LinearClassifierMixin) or hasattr(estimator, "decoding_loss")
 
 
+def describes_classes(estimator: Any) -> bool:
+    """Whether a learner describes each class on its own.
+
+    >>> describes_classes(LinearDiscriminantAnalysis()), describes_classes(KNeighborsClassifier())
+    (True, False)
+    """
+    return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, CLASS_WISE)
+
+
+def gains_by_sets(estimator: Any) -> bool:
+    """Whether sets of classes may be learned better than classes: not by votes, or class by class."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    return not isinstance(last, (*CLASS_WISE, *VOTERS))
+
+
 LEAST_PROBABILITY = 1e-3
 """The least probability of a symbol, relative to chance: a forest of a few trees cannot really rule anything out, and
 one confident mistake must not outweigh all other columns."""
@@ -112,13 +137,19 @@ def declared_limit(estimator: Any) -> int | None:
     return None if inner is None or isinstance(inner, str) else declared_limit(inner)
 
 
-def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> FloatArray:
+LEAST_OF_ONE = float(np.finfo(np.float64).eps)
+"""The same of a single column, whose probabilities are those of its predictor."""
+
+
+def symbol_margins(
+    predictor: Any, X: Any, known: IntArray, n_symbols: int, least: float = LEAST_PROBABILITY
+) -> FloatArray:
     """The margins of all symbols of a column, (n_samples, n_symbols); ``known`` are the symbols of its classes.
 
-    Symbols that the predictor has not seen are as improbable as those that it rules out.
+    Symbols that the predictor has not seen are as improbable as those that it rules out: ``least``, relative to chance.
     """
     n_samples, chance = _num_samples(X), 1 / len(known)
-    margins = np.full((n_samples, n_symbols), np.log(LEAST_PROBABILITY))
+    margins = np.full((n_samples, n_symbols), np.log(least))
     if len(known) == 1:
         margins[:, known] = 0.0
         return margins
@@ -127,8 +158,7 @@ def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> F
     except NotFittedError:
         # partial_fit has not shown this column any sample.
         return np.zeros((n_samples, n_symbols))
-    share = LEAST_PROBABILITY * chance
-    margins[:, known] = np.log((1 - LEAST_PROBABILITY) * probabilities + share) - np.log(chance)
+    margins[:, known] = np.log((1 - least) * probabilities + least * chance) - np.log(chance)
     return margins
 
 
