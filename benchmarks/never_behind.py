@@ -4,7 +4,7 @@
                                       [--learners svm tree ...] [--seeds 5]
     python benchmarks/never_behind.py --rows rows.csv --table [--sets ...]
 
-Each seed draws a new split, 60 to 40, of at most 1,500 samples. "one-vs-rest" is ``OneVsRestClassifier(learner)``,
+Each seed draws a new split, 60 to 40, of at most 1,000 samples. "one-vs-rest" is ``OneVsRestClassifier(learner)``,
 "native" the learner itself, "default" ``ECOCClassifier(learner)``. Scores without probabilities have no log loss;
 probabilities of 0 count as 1e-15. Seconds are processor time of ``fit``. Classes of fewer than ten samples are left
 out, columns that are not numbers become indicators, and features are standardised with the training samples.
@@ -46,7 +46,7 @@ from threadpoolctl import threadpool_limits
 
 from codekin import ECOCClassifier
 
-MOST_SAMPLES, LEAST_PER_CLASS, MOST_CATEGORIES = 1_500, 10, 60
+MOST_SAMPLES, LEAST_PER_CLASS, MOST_CATEGORIES = 1_000, 10, 60
 LEAST_PROBABILITY = 1e-15
 MOST_BEHIND, LEAST_GAP = 0.03, 0.3
 MOST_LOG_LOSS, LEAST_SHARE = 1.05, 0.95
@@ -101,7 +101,7 @@ def table(path):
 
 
 def samples_of(name, arguments):
-    """At most 1,500 samples of the classes with enough of them."""
+    """At most 1,000 samples of the classes with enough of them."""
     if name == "digits":
         X, y = load_digits(return_X_y=True)
     elif HELD_BACK.get(name, "keel") == "keel" and name != "yeast":

@@ -32,6 +32,9 @@ MAX_MARGINS = 20_000
 MAX_WORK_OF_GRADIENT = 10**9
 """If one gradient takes more multiplications, fewer rows are drawn, but at least two for every class."""
 
+MOST_HELD_OUT_FOLDS = 3
+"""The most folds of five that are held out: of few samples, fitting decoders takes longer than learning the bits."""
+
 ENOUGH_HELD_OUT = 2_000
 """This many held-out rows suffice to compare the strengths; then no further fold is held out."""
 
@@ -166,7 +169,8 @@ def fit_decoder(
     loss_based, centre = LOSS_BASED[code.codebook.kind](code, loss, is_weighted)
     n_folds = min(N_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
-    n_needed = -(-ENOUGH_HELD_OUT * n_folds // len(rows))
+    # Nothing is fitted for infinite strength, so that every sample can be held out.
+    n_needed = min(-(-ENOUGH_HELD_OUT * n_folds // len(rows)), MOST_HELD_OUT_FOLDS) if len(strengths) > 1 else n_folds
     held_out = [np.flatnonzero(fold_of_row == fold) for fold in range(min(n_folds, n_needed))]
     decoder, tried, chosen = choose_decoder(
         *(margins, classes, weights, held_out),

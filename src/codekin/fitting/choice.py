@@ -7,7 +7,7 @@ choice, the weights of a learned decoder, and a temperature for probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,11 +23,12 @@ from codekin.codebooks import dense_random
 from codekin.codebooks.symbols import single_column
 from codekin.decoding import fit_decoder
 from codekin.decoding.decoder_fit import DecoderFit
+from codekin.fitting.codes import are_alike
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import DEFAULT_CODES, MAX_COLUMNS, Alternatives, Plan, Seed, code_plan
 from codekin.fitting.settings import ECOC_SETTINGS
-from codekin.learners import IndependentBits, Learner
-from codekin.learners.estimators import declared_limit, describes_classes, gains_by_sets, learns_linearly
+from codekin.learners import Learner
+from codekin.learners.estimators import declared_limit, describes_classes, gains_by_sets, is_tree, learns_linearly
 from codekin.progress import stage
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
@@ -39,11 +40,11 @@ MOST_LEARNED, MOST_HELD_OUT = 5_000, 2_500
 """The most samples that the trial of a code learns from, and that are held out."""
 LEARNED_PER_CLASS = 20
 """But it learns from this many for each class, if there are so many."""
-FOLDS_OF_VOTERS = 10
-"""Neighbours learn in no time, and are much less sure with fewer samples."""
 CLEAR, CLEAR_WEIGHTS = 1.0, 2.0
 """A code counts as better if it is so by more than this many standard errors, and so do weights of the learner's own
 probabilities, which were fitted to the same samples."""
+CLEAR_REST = 0.5
+"""The same for one-vs-rest: neither it nor the learner as it is may be much better than the other."""
 STRENGTHS = (np.inf, 1.0, 0.1, 0.01)
 """How strongly such weights are pulled towards the learner's own probabilities. Only learners that describe classes get
 any: margins of others depend on how many samples they have learned from, and a trial has fewer."""
@@ -51,6 +52,10 @@ FEW_DRAWS = 500
 """Of dense codebooks: the best of more is found in more time than cheap learners take to learn."""
 CLEAR_GAIN = 0.02
 """The learner's own probabilities are changed only if its log loss falls by this share, too."""
+
+
+Split = tuple[IntArray, IntArray]
+"""Samples to learn from, and those that are held out."""
 
 
 class Chosen(NamedTuple):
@@ -87,49 +92,70 @@ def choose_plan(
     """The plan of a fit from the parameters of a :class:`codekin.ECOCClassifier`: see :func:`code_plan`.
 
     If the code is left open, held-out samples choose between the learner as it is and a code. Linear learners get a
-    code without a trial: their decoder is compared with one-vs-rest in any case. Neighbours, and learners that describe
-    each class on its own, get none: their bits know nothing more.
+    code without a trial: their decoder is compared with one-vs-rest in any case. Single trees get a dense code: trees
+    of different columns err differently. Neighbours, and learners that describe each class on its own, get none: their
+    bits know nothing more.
     """
-    coded = partial(planned, given, classifier, learner, samples, n_classes=n_classes, seed=seed)
     may_gain = classifier is None or gains_by_sets(classifier)
-    if not _is_open(given, classifier, learner, n_classes) or (may_gain and learns_linearly(classifier)):
-        return coded()
+    if are_alike(samples.X) or not _is_open(given, classifier, n_classes) or (may_gain and learns_linearly(classifier)):
+        return planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
     trial = _Trial.of(learner, samples, np.random.default_rng((*seed, 1)))
+
+    def plan_of(policy: str = "", **settings: Any) -> Chosen:
+        changed = {**given, **settings}
+        return planned(changed, classifier, learner, samples, n_classes=n_classes, seed=seed, policy=policy)
+
+    _, n_bits, _ = DEFAULT_CODES["signs"](learner, n_classes, None, 2)
+    quick = partial(dense_random, n_draws=FEW_DRAWS)
+    dense = partial(plan_of, policy=given["assignment"], codebook=quick, n_bits=n_bits, assignment="steepest_descent")
+    alone = plan_of(codebook=single_column(n_classes))
     if len(trial.rows) < LEAST_SAMPLES:
-        return coded()
-    without = {**given, "codebook": single_column(n_classes)}
-    alone = planned(without, classifier, learner, samples, n_classes=n_classes, seed=seed)
+        few = f"there are fewer than {LEAST_SAMPLES} samples, and its bits would know nothing more"
+        return plan_of() if may_gain else alone.because(few)
+    if is_tree(classifier):
+        with stage("finding the temperature of the code"):
+            coded = trial.judged(dense(), trial.parts(n_classes))
+        assert coded is not None
+        return coded.chosen.because("trees of different columns correct each other's mistakes")
     with stage("trying the learner without a code"):
         splits = trial.parts(n_classes) if may_gain else trial.folds()
         own = trial.judged(alone, splits)
     if own is None:
-        return coded()
-    held_out = f"of {counted(len(own.is_right), 'held-out sample')} right"
-    alone_text = f"the learner as it is gets {own.accuracy:.1%} {held_out}"
+        return plan_of()
     if not may_gain:
-        return own.chosen.because(f"{alone_text}, and its bits would know nothing more; {own.probabilities}")
-    codebook, n_bits, _ = DEFAULT_CODES["signs"](learner, n_classes, None, 2)
-    assert codebook == "dense_random"
-    quick = {**given, "codebook": partial(dense_random, n_draws=FEW_DRAWS), "n_bits": n_bits}
-    quick["assignment"] = "steepest_descent"
-    found_as = {"n_classes": n_classes, "seed": seed, "policy": given["assignment"]}
+        return own.chosen.because(f"{own.text}, and its bits would know nothing more; {own.probabilities}")
+    best = _against_codes(trial, own, splits, dense, partial(plan_of, codebook="one_vs_rest"))
+    if best.chosen.plan.codebook is alone.plan.codebook and len(trial.rows) > LARGER_PART * MOST_LEARNED:
+        again = trial.judged(alone, trial.folds())
+        best = best if again is None else again.because(best.chosen.plan.reason)
+    return best.chosen
+
+
+def _against_codes(
+    trial: _Trial, own: _Judged, splits: list[Split], dense: Callable[[], Chosen], one_vs_rest: Callable[[], Chosen]
+) -> _Judged:
+    """The learner as it is, or a code that is better; one-vs-rest is tried only if a dense code is not."""
     with stage("trying a code"):
-        other = trial.judged(planned(quick, classifier, learner, samples, **found_as), splits)
+        other = trial.judged(dense(), splits)
     assert other is not None
     if other.is_ahead_of(own):
         bits = counted(other.chosen.plan.codebook.n_bits, "bit")
-        text = f"{bits} get {other.accuracy:.1%} {held_out}, the learner as it is {own.accuracy:.1%}"
-        return other.chosen.because(text)
-    if len(trial.rows) > LARGER_PART * MOST_LEARNED:
-        own = trial.judged(alone, trial.folds()) or own
-    return own.chosen.because(f"{alone_text}, a code {other.accuracy:.1%}; {own.probabilities}")
+        return other.because(f"{bits} get {other.accuracy:.1%} {own.held_out}, the learner as it is {own.accuracy:.1%}")
+    with stage("trying one-vs-rest"):
+        rest = trial.judged(one_vs_rest(), splits)
+    assert rest is not None
+    if rest.is_ahead_of(own, CLEAR_REST):
+        text = f"one-vs-rest gets {rest.accuracy:.1%} {own.held_out}, the learner as it is {own.accuracy:.1%}"
+        return rest.because(f"{text}, a dense code {other.accuracy:.1%}")
+    codes = f"a dense code {other.accuracy:.1%}, one-vs-rest {rest.accuracy:.1%}"
+    return own.because(f"{own.text}, {codes}; {own.probabilities}")
 
 
-def _is_open(given: Mapping[str, Any], classifier: Any, learner: Learner, n_classes: int) -> bool:
+def _is_open(given: Mapping[str, Any], classifier: Any, n_classes: int) -> bool:
     """Whether the code is left open, and the learner may learn all classes at once."""
     asked = ("codebook", "n_bits", "n_symbols", "class_distances", "assignment", "loss", "decoding")
     is_default = all(_is_default(name, given[name]) for name in (*asked, "weighted_decoding", "calibrate"))
-    if not (is_default and isinstance(learner, IndependentBits) and 2 < n_classes <= MAX_COLUMNS):
+    if not (is_default and classifier is not None and 2 < n_classes <= MAX_COLUMNS):
         return False
     # The weights of the two sides of a bit are not those of classes.
     has_sides = isinstance(getattr(classifier, "class_weight", None), dict)
@@ -157,10 +183,19 @@ class _Judged(NamedTuple):
     def accuracy(self) -> float:
         return float(np.average(self.is_right, weights=self.weights))
 
-    def is_ahead_of(self, other: _Judged) -> bool:
-        if len(self.is_right) != len(other.is_right):
-            return False
-        return _is_clear(self.is_right, other.is_right, self.weights)
+    @property
+    def held_out(self) -> str:
+        return f"of {counted(len(self.is_right), 'held-out sample')} right"
+
+    @property
+    def text(self) -> str:
+        return f"the learner as it is gets {self.accuracy:.1%} {self.held_out}"
+
+    def because(self, reason: str) -> _Judged:
+        return self._replace(chosen=self.chosen.because(reason))
+
+    def is_ahead_of(self, other: _Judged, least: float = CLEAR) -> bool:
+        return _is_clear(self.is_right, other.is_right, self.weights, least)
 
 
 def _is_clear(larger: NDArray[Any], smaller: NDArray[Any], weights: FloatArray, least: float = CLEAR) -> bool:
@@ -190,7 +225,7 @@ class _Trial:
         rows = np.flatnonzero((samples.class_index >= 0) & (weights > 0))
         return cls(replace(learner, tasks=None), samples, weights, rows, rng)
 
-    def parts(self, n_classes: int) -> list[tuple[IntArray, IntArray]]:
+    def parts(self, n_classes: int) -> list[Split]:
         """The samples to learn from, and those that are held out: few are enough to compare two learners."""
         are_few = len(self.rows) < FEW_SAMPLES
         fold = stratified_folds(self.samples.class_index[self.rows], 2 if are_few else LARGER_PART, self.rng)
@@ -200,12 +235,15 @@ class _Trial:
         most = max(MOST_LEARNED, LEARNED_PER_CLASS * n_classes)
         return [(self._some(first, most), self._some(others, MOST_HELD_OUT))]
 
-    def folds(self) -> list[tuple[IntArray, IntArray]]:
-        """The same with nearly all samples to learn from, until enough are held out."""
-        n_folds = N_FOLDS if describes_classes(self.learner.estimator) else FOLDS_OF_VOTERS
+    def folds(self) -> list[Split]:
+        """The same with nearly all samples to learn from, until enough are held out.
+
+        Neighbours are much less sure with fewer samples; a tenth is held out at a time.
+        """
+        n_folds = N_FOLDS if describes_classes(self.learner.estimator) else 2 * N_FOLDS  # half of them are held out
         fold = stratified_folds(self.samples.class_index[self.rows], n_folds, self.rng)
-        found, n_found = list[tuple[IntArray, IntArray]](), 0
-        for number in range(n_folds):
+        found, n_found = list[Split](), 0
+        for number in range(N_FOLDS):
             held_out = self._some(self.rows[fold == number], MOST_HELD_OUT)
             found.append((np.setdiff1d(self.rows, held_out), held_out))
             n_found += len(held_out)
@@ -216,7 +254,7 @@ class _Trial:
     def _some(self, rows: IntArray, most: int) -> IntArray:
         return rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most])
 
-    def judged(self, chosen: Chosen, splits: list[tuple[IntArray, IntArray]]) -> _Judged | None:
+    def judged(self, chosen: Chosen, splits: list[Split]) -> _Judged | None:
         """How good a plan is on samples that are held out; None if its learner cannot learn all classes at once."""
         plan, rng = chosen.plan, self.rng.spawn(1)[0]
         code = Code(plan.codebook, chosen.orders.first)

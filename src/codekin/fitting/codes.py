@@ -205,7 +205,7 @@ def learned_code(
         bits = calibrate_bits(learner, samples, code, method=plan.calibrate, rng=rng)
     member = FittedCode(code, bits, decoder)
     X, is_final = samples.X, not hasattr(getattr(learner, "estimator", learner), "partial_fit")
-    if learned_decoding and is_final and isinstance(X, np.ndarray) and (X[:2] == X[0]).all() and (X[0] == X).all():
+    if learned_decoding and is_final and are_alike(X):
         # No bit can learn anything from equal rows: every sample gets the frequencies of the classes.
         sizes, nothing = class_sizes(samples, code.n_classes), np.zeros((code.n_classes, code.n_bits))
         of_classes = LearnedDecoder(nothing, np.log(sizes / sizes.sum()), decoder.loss)
@@ -218,6 +218,11 @@ def learned_code(
     if fit is not None and (plan.decoding == "learned" or fit.accuracy >= fit.loss_based_accuracy):
         member = replace(member, decoder=fit.decoder)
     return LearnedCode(member, decoder.loss, fit)
+
+
+def are_alike(X: Any) -> bool:
+    """Whether all rows of an array are equal."""
+    return isinstance(X, np.ndarray) and bool((X[:2] == X[0]).all() and (X[0] == X).all())
 
 
 def compressed(member: FittedCode, plan: Plan, held_out: Samples | None) -> FittedCode:

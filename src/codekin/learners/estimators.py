@@ -18,6 +18,7 @@ from sklearn.linear_model import SGDRegressor
 from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
+from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import _num_samples
 
 from codekin.code import FloatArray, IntArray
@@ -105,6 +106,11 @@ def describes_classes(estimator: Any) -> bool:
     (True, False)
     """
     return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, CLASS_WISE)
+
+
+def is_tree(estimator: Any) -> bool:
+    """Whether a learner is a single tree, which errs differently on every column."""
+    return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, BaseDecisionTree)
 
 
 def gains_by_sets(estimator: Any) -> bool:
