@@ -12,7 +12,7 @@ from codekin.classes import DenseDistances
 from codekin.code import Assignment
 from codekin.codebooks import one_vs_rest
 from codekin.estimators import ECOCClassifier, ExtremeClassifier, FitReport
-from codekin.fitting.report import code_report
+from codekin.fitting.report import fit_report
 from codekin.states import migrated
 
 
@@ -131,7 +131,7 @@ def test_the_score_of_an_equidistant_code_is_said_to_be_the_same_for_every_assig
     X, y = digits
     equidistant = one_vs_rest(10)
     classifier = ECOCClassifier(GaussianNB(), codebook=equidistant, assignment="greedy", random_state=0).fit(X, y)
-    report = code_report(classifier.model_, classifier.loss_, DenseDistances(1 - np.eye(10)))
+    report = fit_report(classifier.model_, classifier.loss_, DenseDistances(1 - np.eye(10)), {})
     assert np.isnan(report.standard_deviations_below_random)
     assert "the same for every assignment" in str(report)
     assert "standard deviations" not in str(report)

@@ -10,6 +10,7 @@ from codekin.data import make_sparse_topics
 from codekin.estimators import ExtremeClassifier, FitReport
 from codekin.fitting import budget, fit
 from codekin.fitting.budget import Limits, Task, recipes_within
+from codekin.fitting.footprint import SizeAhead
 from codekin.fitting.trial import Recipe, Trial
 from codekin.learners import Checkpoints, Softmax
 from codekin.storage import load_model, save_model, stored_bytes
@@ -232,7 +233,7 @@ def asked(task, limits, fits, accuracy=lambda recipe: 0.5):
 
 
 def test_a_wide_code_is_tried_first_and_others_while_all_take_three_times_its_work():
-    task = Task(OPEN, 1_000, 2_000, 10_000, 50_000)
+    task = Task(OPEN, 1_000, 2_000, SizeAhead(10_000, 50_000))
     recipes = asked(task, Limits(n_bytes=200_000), lambda recipe: True)
     assert recipes[0] == Recipe(10, 1, "learned", "int8", "to fit")
     assert [(recipe.width, recipe.n_codes, recipe.rerank) for recipe in recipes[1:]] == [
@@ -248,19 +249,21 @@ def test_a_wide_code_is_tried_first_and_others_while_all_take_three_times_its_wo
 
 def test_candidates_of_the_code_are_tried_if_those_of_an_index_take_too_long():
     limits = Limits(microseconds=5.0)
-    narrow = Task({**OPEN, "width": 2}, 1_000, 2_000, 10_000, 50_000)
+    narrow = Task({**OPEN, "width": 2}, 1_000, 2_000, SizeAhead(10_000, 50_000))
     recipes = asked(narrow, limits, lambda recipe: recipe.candidates == "code")
     assert [(recipe.rerank, recipe.candidates) for recipe in recipes[:3]] == [
         ("learned", "index"), ("learned", "code"), (None, "code")
     ]  # fmt: skip
-    given = Task({**OPEN, "width": 2, "candidates": "index", "rerank": "learned"}, 1_000, 2_000, 10_000, 50_000)
+    given = Task(
+        {**OPEN, "width": 2, "candidates": "index", "rerank": "learned"}, 1_000, 2_000, SizeAhead(10_000, 50_000)
+    )
     assert {recipe.candidates for recipe in asked(given, limits, lambda recipe: False)} == {"index"}
 
 
 @pytest.mark.parametrize("n_classes", [300, 12_582, 80_000])
 @pytest.mark.parametrize("accuracy_of_ranked", [0.4, 0.6])
 def test_the_work_of_all_trials_is_at_most_three_fits_of_the_first(n_classes, accuracy_of_ranked):
-    task = Task(OPEN, n_classes, 2_000, 10_000, 50_000)
+    task = Task(OPEN, n_classes, 2_000, SizeAhead(10_000, 50_000))
     accuracy = lambda recipe: 0.5 if recipe.rerank is None else accuracy_of_ranked  # noqa: E731
     recipes = asked(task, Limits(n_bytes=10**8), lambda recipe: True, accuracy)
     codes = {recipe.width: recipe.n_codes for recipe in recipes}
@@ -272,7 +275,7 @@ def test_the_work_of_all_trials_is_at_most_three_fits_of_the_first(n_classes, ac
 
 
 def test_the_code_of_a_re_ranking_is_also_tried_alone_and_what_is_better_goes_on():
-    task = Task(OPEN, 1_000, 2_000, 10_000, 50_000)
+    task = Task(OPEN, 1_000, 2_000, SizeAhead(10_000, 50_000))
     accuracy = lambda recipe: 0.5 if recipe.rerank is None else 0.4  # noqa: E731
     recipes = asked(task, Limits(n_bytes=200_000), lambda recipe: True, accuracy)
     assert [recipe.rerank for recipe in recipes[:2]] == ["learned", None]
@@ -280,12 +283,12 @@ def test_the_code_of_a_re_ranking_is_also_tried_alone_and_what_is_better_goes_on
 
 
 def test_the_default_width_is_tried_first():
-    task = Task(OPEN, 150, 2_000, 10_000, 50_000, default_width=2)
+    task = Task(OPEN, 150, 2_000, SizeAhead(10_000, 50_000), default_width=2)
     assert asked(task, Limits(n_bytes=200_000), lambda recipe: True)[0].width == 2
 
 
 def test_nothing_is_tried_that_cannot_fit():
-    task = Task(OPEN, 1_000, 2_000, 10_000, 50_000)
+    task = Task(OPEN, 1_000, 2_000, SizeAhead(10_000, 50_000))
     assert {recipe.rerank for recipe in asked(task, Limits(n_bytes=55_000), lambda recipe: True)} == {None}
     slow = asked(task, Limits(microseconds=1), lambda recipe: False)
     assert [(recipe.width, recipe.n_codes, recipe.rerank) for recipe in slow] == [
@@ -295,7 +298,7 @@ def test_nothing_is_tried_that_cannot_fit():
 
 
 def test_all_weights_are_kept_where_they_fit():
-    task = Task(OPEN, 1_000, 2_000, 10_000, None)
+    task = Task(OPEN, 1_000, 2_000, SizeAhead(10_000, None))
     assert {recipe.prune for recipe in asked(task, Limits(n_bytes=10**7), lambda recipe: True)} == {None}
 
 

@@ -10,7 +10,6 @@ from codekin import ECOCClassifier, ExtremeClassifier, Predictor, SubclassClassi
 from codekin.cli.main import main
 from codekin.data import TextVectorizer
 from codekin.deploy.predictor import BatchPredictor
-from codekin.fitting.fit import class_prior
 from codekin.model.prior import ClassPrior
 from codekin.samples import Samples
 
@@ -116,12 +115,12 @@ def test_classes_with_parts_have_the_frequencies_of_their_parts(vectorizer):
 
 def test_frequencies_are_those_of_the_weights():
     X, y = sparse.csr_array(np.eye(4)), np.array([0, 1, 1, 2])
-    assert class_prior(Samples(X, y), 4).sizes.tolist() == [1, 2, 1, 0]
-    prior = class_prior(Samples(X, y, np.array([5.0, 0.5, 1.0, 0.0])), 4)
+    assert ClassPrior.of(Samples(X, y), 4).sizes.tolist() == [1, 2, 1, 0]
+    prior = ClassPrior.of(Samples(X, y, np.array([5.0, 0.5, 1.0, 0.0])), 4)
     assert prior.sizes.tolist() == [5, 1.5, 0, 0]
     assert prior.order.tolist() == [0, 1, 2, 3]
     assert np.isfinite(prior.losses).all()
-    assert class_prior(Samples(np.eye(4), y), 4) is None
+    assert ECOCClassifier(random_state=0).fit(np.eye(4), y).model_.prior is None
 
 
 def test_rows_without_features_in_training_say_more_than_all_others():

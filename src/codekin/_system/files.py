@@ -230,9 +230,10 @@ FIXED = (errno.EBUSY, errno.EXDEV, errno.EACCES, errno.EPERM)
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new folder whose content becomes that of the folder ``path`` when the block ends without an error.
 
-    Until then it has a hidden name next to ``path``, in an existing folder. What was at ``path`` stays until the new
-    folder is complete; where the system can exchange two names, ``path`` exists at every moment. Symbolic links are
-    followed. A folder that :func:`is_fixed` holds some old and some new files for a moment; its hidden files stay.
+    Until then it has a hidden name next to ``path``, whose parents are made if there are none. What was at ``path``
+    stays until the new folder is complete; where the system can exchange two names, ``path`` exists at every moment.
+    Symbolic links are followed. A folder that :func:`is_fixed` holds some old and some new files for a moment; its
+    hidden files stay.
     """
     target = followed(path)
     if is_fixed(target):
@@ -243,6 +244,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             if other.name not in new:
                 shutil.rmtree(other) if other.is_dir() else other.unlink(missing_ok=True)
         return
+    make_folder(target.parent)
     with _new_folder(target.parent, target.name) as partial:
         yield partial
         sync_tree(partial)
@@ -277,6 +279,12 @@ def check_folder(path: str | os.PathLike[str]) -> None:
     except OSError as error:
         error.filename = os.fspath(path)
         raise
+
+
+def beside(path: str | os.PathLike[str], suffix: str) -> Path:
+    """Where to keep what belongs to a folder: next to it, or hidden in it if :func:`is_fixed`, as volumes are."""
+    target = followed(path)
+    return target / f".{suffix}" if is_fixed(target) else target.with_name(f"{target.name}.{suffix}")
 
 
 def is_fixed(folder: Path) -> bool:

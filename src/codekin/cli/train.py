@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from codekin._system.files import bytes_in, followed, is_fixed
+from codekin._system.files import beside, bytes_in
 from codekin._system.messages import EXTRAS, counted
 from codekin._system.parallel import limited_threads
 from codekin._system.rows import StoredRows
@@ -71,6 +71,7 @@ from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
 from codekin.measures import N_BEST, Baselines, Evaluation, evaluated
 from codekin.progress import report as report_progress
+from codekin.samples import EncodedLabels
 from codekin.states import input_bytes
 from codekin.storage import SavedAssignment, check_target, load_assignment, save_model
 
@@ -134,7 +135,7 @@ def train(
         ),
         shows_rows=not as_json,
     )
-    checkpoints = Checkpoints(_checkpoint_folder(model), resume) if checkpoint else None
+    checkpoints = Checkpoints(beside(model, "checkpoint"), resume) if checkpoint else None
     with (
         limited_threads(n_threads),
         workers(n_jobs, scheduler),
@@ -188,12 +189,6 @@ def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> d
         return {}
     text = {name: weights.get(place, 1.0) for place, name in enumerate(table.text)}
     return {"text": text, "numbers": list(table.numbers), "categories": list(table.categories)}
-
-
-def _checkpoint_folder(model: Path) -> Path:
-    """A folder next to the model, or hidden in it if the model is a volume: elsewhere the container would lose it."""
-    target = followed(model)
-    return target / ".checkpoint" if is_fixed(target) else target.with_name(f"{target.name}.checkpoint")
 
 
 def _learner(name: str, settings: dict[str, Any]) -> Any:
@@ -298,7 +293,7 @@ def _measured(classifier: ExtremeClassifier, samples: TrainingSamples) -> Evalua
     rows = np.arange(0, len(y.class_index), -(-len(y.class_index) // MOST_MEASURED))
     report_progress(f"measuring the bits on {counted(len(rows), 'training sample')}")
     some = samples.given.at(rows) if isinstance(samples.given, StoredRows) else samples.given[rows]
-    classifier.report(some, y.classes[y.class_index[rows]])
+    classifier.report(some, EncodedLabels(y.classes, y.class_index[rows]))
     if not isinstance(samples.held_out, tuple):
         return None
     X, labels = samples.held_out

@@ -137,8 +137,9 @@ def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatAr
 
 def packed_bits(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """The flags of the last axis as 64-bit words, padded with zeros."""
-    padding = [(0, 0)] * (flags.ndim - 1) + [(0, -flags.shape[-1] % 64)]
-    return np.ascontiguousarray(np.packbits(np.pad(flags, padding), axis=-1)).view(np.uint64)
+    packed = np.packbits(flags, axis=-1)
+    padding = [(0, 0)] * (flags.ndim - 1) + [(0, -packed.shape[-1] % 8)]
+    return np.ascontiguousarray(np.pad(packed, padding)).view(np.uint64)
 
 
 def bit_reversed(n: int) -> IntArray:

@@ -25,9 +25,7 @@ from numpy.typing import NDArray
 
 from codekin._system.arrays import NOT_AN_ARRAY, check_ends, check_indices, read_npy
 from codekin._system.files import (
-    followed,
     json_checksum,
-    make_folder,
     named_in_errors,
     sha256,
     whole_file,
@@ -237,7 +235,6 @@ def _check_source(description: Json, path: Path, reading: _Reading) -> None:
 
 
 def _write(path: Path, folder: Path, reading: _Reading, progress: ReadProgress | None) -> None:
-    make_folder(followed(folder).parent)
     before = path.stat()
     with whole_folder(folder) as unfinished, named_in_errors(folder):
         facts = _convert(path, unfinished, reading, progress)

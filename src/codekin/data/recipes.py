@@ -28,7 +28,9 @@ from codekin.kernels.text import (
     SHORTEST,
     WORDS,
     count_terms,
+    vocabulary_table,
 )
+from codekin.progress import report, reported
 
 PATTERNS = {1: r"\w\w+", 2: r"\w+", 3: r"\w+(?:\.\d\w*)*(?:[+#]+(?![\w+#]))?"}
 """What a word is, for each version of the format: the first one left out words of one character."""
@@ -73,18 +75,20 @@ class Block:
     weight: float = 1.0
     reranks: bool = False
 
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"A block of text features is of words, characters or prefixes. Got {self.kind!r}.")
-        object.__setattr__(self, "ngrams", checked_ngrams("ngrams", self.ngrams))
-        if not (is_count(self.min_df) and is_number(self.weight) and isfinite(self.weight) and self.weight > 0):
+    @classmethod
+    def of_state(cls, settings: Mapping[str, Any]) -> Block:
+        """The block that the state of a vectorizer describes. Raises ValueError if it describes none."""
+        block = cls(**{**settings, "ngrams": checked_ngrams("ngrams", settings["ngrams"])})
+        if block.kind not in get_args(Kind):
+            raise ValueError(f"A block of text features is of words, characters or prefixes. Got {block.kind!r}.")
+        if not (is_count(block.min_df) and is_number(block.weight) and isfinite(block.weight) and block.weight > 0):
             raise ValueError(
                 "A block of text features needs a 'min_df' of at least 1 and a positive weight. "
-                f"Got {self.min_df!r} and {self.weight!r}."
+                f"Got {block.min_df!r} and {block.weight!r}."
             )
-        if not isinstance(self.reranks, bool):
-            raise ValueError(f"The 'reranks' of a block of text features is true or false. Got {self.reranks!r}.")
+        if not isinstance(block.reranks, bool):
+            raise ValueError(f"The 'reranks' of a block of text features is true or false. Got {block.reranks!r}.")
+        return block
 
     def term(self, text: str, start: int, stop: int, version: int) -> str:
         """The term that the kernel found there, in a text in lower case."""
@@ -179,8 +183,8 @@ def _learn(points: NDArray[np.uint32]) -> None:
 _learn(np.arange(N_ASCII, dtype=np.uint32))
 
 
-def groups(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yields the texts in groups of limited length. Raises if there is something else among them."""
+def points_in_groups(texts: Iterable[str]) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
+    """Yields the :func:`code_points` of texts in groups of limited length. Raises if something else is among them."""
     if isinstance(texts, str):
         raise ValueError(f"Texts must be a list of strings, or another iterable. Got the string {texts[:40]!r}.")
     group: list[str] = []
@@ -191,13 +195,38 @@ def groups(texts: Iterable[str]) -> Iterator[list[str]]:
         group.append(text)
         n_letters += len(text)
         if n_letters >= LETTERS_AT_A_TIME:
-            yield group
+            yield code_points(group)
             group, n_letters = [], 0
     if group:
-        yield group
+        yield code_points(group)
 
 
-def counted_terms(texts: Iterable[str], blocks: NDArray[np.int64], version: int) -> NDArray[np.int32]:
+def kernel_vocabulary(blocks: Sequence[Block], terms: Sequence[str], n_terms: Sequence[int]) -> tuple[Any, ...]:
+    """The blocks, and the table of the terms that each of them has, as kernels take them."""
+    points, ends = code_points(terms)
+    of_blocks = _blocks_array(blocks)
+    return of_blocks, vocabulary_table(points, ends, np.array([*accumulate(n_terms)], np.int64), of_blocks)
+
+
+def learned_terms(
+    texts: Sequence[str], blocks: Sequence[Block], most: int | None
+) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.int32]]:
+    """The terms of texts, in order, block by block, the number of the block of each, and in how many texts it is.
+
+    With ``most``, those that are in most texts.
+    """
+    facts = _counted_terms(reported(texts, "learning the vocabulary", unit="texts"), _blocks_array(blocks))
+    facts = facts[facts[:, 0] >= np.array([block.min_df for block in blocks])[facts[:, 5]]]
+    report("sorting the vocabulary")
+    numbers, terms = facts[:, 5].tolist(), _found_terms(texts, blocks, facts)
+    order = sorted(range(len(terms)), key=lambda i: (numbers[i], terms[i]))
+    if most is not None:
+        kept = sorted(order, key=lambda i: -facts[i, 0])[:most]
+        order = sorted(kept, key=lambda i: (numbers[i], terms[i]))
+    return tuple(terms[i] for i in order), facts[order, 5], facts[order, 0]
+
+
+def _counted_terms(texts: Iterable[str], blocks: NDArray[np.int64]) -> NDArray[np.int32]:
     """For each term of texts: in how many it is, the last and the first of them, where it is there, and its block."""
     slots, keys, facts = (
         np.full(SHORTEST, -1, np.int32),
@@ -205,22 +234,21 @@ def counted_terms(texts: Iterable[str], blocks: NDArray[np.int64], version: int)
         np.zeros((SHORTEST, 6), np.int32),
     )
     n_terms = n_texts = 0
-    for group in groups(texts):
-        points, ends = code_points(group)
+    for points, ends in points_in_groups(texts):
         slots, keys, facts, n_terms = count_terms(
-            points, ends, n_texts, FLAGS, version, blocks, slots, keys, facts, n_terms
+            points, ends, n_texts, FLAGS, VERSION, blocks, slots, keys, facts, n_terms
         )
-        n_texts += len(group)
+        n_texts += len(ends)
     return facts[:n_terms]
 
 
-def blocks_array(blocks: Sequence[Block]) -> NDArray[np.int64]:
+def _blocks_array(blocks: Sequence[Block]) -> NDArray[np.int64]:
     """The blocks as kernels take them."""
     return np.array([(NUMBER_OF_KIND[block.kind], *block.ngrams) for block in blocks], dtype=np.int64)
 
 
-def found_terms(texts: Sequence[str], blocks: Sequence[Block], facts: NDArray[np.int32]) -> list[str]:
-    """The terms that :func:`counted_terms` found; each text is lowered once."""
+def _found_terms(texts: Sequence[str], blocks: Sequence[Block], facts: NDArray[np.int32]) -> list[str]:
+    """The terms that :func:`_counted_terms` found; each text is lowered once."""
     lowered: dict[int, str] = {}
     found = []
     for _, _, number, start, stop, block in facts.tolist():

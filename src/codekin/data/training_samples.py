@@ -132,7 +132,7 @@ class SampleReader:
             )
             parts = [(X, data.labels) for X, data in chunks]
             X, labels = csr_array(vstack([X for X, _ in parts])), np.concatenate([of_part for _, of_part in parts])
-        if not np.isin(labels, training.classes).any():
+        if not np.isin(labels.classes if isinstance(X, TextData) else labels, training.classes).any():
             raise DataError(
                 source,
                 f"none of its {len(labels):,} samples has a label of the training samples. "
@@ -197,12 +197,13 @@ def _bytes_of(X: csr_array | StoredRows) -> int:
 def _doubts(data: TextData) -> Iterator[str]:
     """Yields what suggests that the columns of a file are not a label and a text."""
     where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
-    n_single = int((np.bincount(data.encoded_labels.class_index) == 1).sum())
-    if n_single == data.n_samples:
+    class_index = data.encoded_labels.class_index
+    n_single, n_samples = int((np.bincount(class_index) == 1).sum()), len(class_index)
+    if n_single == n_samples:
         yield f"no two lines have the same label. The label is {where}."
-    elif 2 * n_single > data.n_samples:
+    elif 2 * n_single > n_samples:
         yield (
-            f"{n_single:,} of {_n_classes(data):,} classes have a single sample, and there are {data.n_samples:,} "
+            f"{n_single:,} of {_n_classes(data):,} classes have a single sample, and there are {n_samples:,} "
             f"samples. Is that the label? It is {where}."
         )
     if data.table is None and all("\t" in text for text in data.texts):

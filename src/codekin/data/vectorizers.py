@@ -28,19 +28,17 @@ from codekin.data.recipes import (
     VERSION,
     Block,
     NoFeaturesError,
-    blocks_array,
     checked_ngrams,
     choices_of_old,
     code_points,
-    counted_terms,
-    found_terms,
-    groups,
     is_count,
     is_number,
+    kernel_vocabulary,
+    learned_terms,
+    points_in_groups,
 )
 from codekin.data.vocabulary import CodedWords, coded_terms, coded_weights, terms_and_weights
-from codekin.kernels.text import text_rows, text_terms, vocabulary_table
-from codekin.progress import report, reported
+from codekin.kernels.text import text_rows, text_terms
 
 MOST_COLUMNS = 2**31 - 1
 _DAMPED = np.concatenate([np.zeros(1), np.log(np.arange(1, 1024, dtype=np.float64)) + 1])
@@ -123,27 +121,18 @@ default="words"
         if self.hashing:
             return FittedVectorizer(self.features, self.blocks, n_columns=int(self.n_features))
         texts, blocks = list(texts), self.blocks
-        facts = counted_terms(reported(texts, "learning the vocabulary", unit="texts"), blocks_array(blocks), VERSION)
-        facts = facts[facts[:, 0] >= np.array([block.min_df for block in blocks])[facts[:, 5]]]
-        if not len(facts):
+        terms, numbers, n_texts = learned_terms(texts, blocks, self.max_features)
+        if not terms:
             nothing = "there are no words in them"
             reason = nothing if self.min_df == 1 else f"nothing is in {self.min_df:,} of them"
             raise NoFeaturesError(f"No features can be made from these {len(texts):,} texts: {reason}.")
-        report("sorting the vocabulary")
-        numbers, terms = facts[:, 5].tolist(), found_terms(texts, blocks, facts)
-        order = sorted(range(len(terms)), key=lambda i: (numbers[i], terms[i]))
-        if self.max_features is not None:
-            kept = sorted(order, key=lambda i: -facts[i, 0])[: self.max_features]
-            order = sorted(kept, key=lambda i: (numbers[i], terms[i]))
-        facts = facts[order]
-        n_texts_of = facts[:, 0].astype(np.float64) + 1
-        idf = np.log((len(texts) + 1) / n_texts_of) + 1
+        idf = np.log((len(texts) + 1) / (n_texts + 1.0)) + 1
         return FittedVectorizer(
             self.features,
             blocks,
-            tuple(terms[i] for i in order),
-            tuple(np.bincount(facts[:, 5], minlength=len(blocks)).tolist()),
-            idf * np.array([block.weight for block in blocks])[facts[:, 5]],
+            terms,
+            tuple(np.bincount(numbers, minlength=len(blocks)).tolist()),
+            idf * np.array([block.weight for block in blocks])[numbers],
             max_features=self.max_features,
         )
 
@@ -188,9 +177,7 @@ class FittedVectorizer:
 
     def __post_init__(self) -> None:
         """Build the table of the vocabulary, once; it is never stored."""
-        blocks = blocks_array(self.blocks)
-        points, ends = code_points(self.terms)
-        table = vocabulary_table(points, ends, np.array([*accumulate(self.n_terms)], np.int64), blocks)
+        blocks, table = kernel_vocabulary(self.blocks, self.terms, self.n_terms)
         object.__setattr__(self, "_kernel_arguments", (FLAGS, self.version, blocks, self.n_columns, *table))
 
     @property
@@ -231,7 +218,7 @@ class FittedVectorizer:
 
         A text without any known term becomes a row of zeros.
         """
-        parts = [self._rows(*code_points(group)) for group in groups(texts)]
+        parts = [self._rows(*of_group) for of_group in points_in_groups(texts)]
         columns, values, ends = ([part[k] for part in parts] for k in range(3))
         starts = accumulate((int(of_part[-1]) for of_part in ends), initial=0)
         indptr = np.concatenate([[0], *(of_part + start for of_part, start in zip(ends, starts, strict=False))])
@@ -327,7 +314,7 @@ class FittedVectorizer:
         try:
             terms, idf = terms_and_weights(arrays)
             choices = dict(settings) if "blocks" in settings else choices_of_old(settings, len(terms))
-            blocks = tuple(Block(**block) for block in choices.pop("blocks"))
+            blocks = tuple(Block.of_state(block) for block in choices.pop("blocks"))
             n_terms, _ = tuple(choices.pop("n_terms")), PATTERNS[choices["version"]]
             n_columns = choices["n_columns"]
             is_whole = bool(blocks) and isinstance(choices["features"], str) and bool(terms) == (n_columns == 0)

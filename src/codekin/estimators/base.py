@@ -114,7 +114,7 @@ class CodedClassifier(Predictions, ABC):
         FitReport
             Prints as a few lines of text.
         """
-        self._check_is_fitted()
+        check_is_fitted(self, "model_")
         if (X is None) != (y is None):
             raise ValueError(f"report needs samples and their labels, or neither. Got no {'X' if X is None else 'y'}.")
         samples = None

@@ -386,7 +386,7 @@ class ExtremeClassifier(CodedClassifier):
 
     def _with_learner(self, parts: SavedClassifier) -> SavedClassifier:
         is_given = self.learner_ is self.estimator
-        return replace(parts, learner=self.learner_, is_learner_given=is_given, temperature=self.temperature_)
+        return replace(parts, learner=self.learner_, is_learner_given=is_given, temperature=self.model_.temperature)
 
     @classmethod
     def _from_stored(cls, model: Model, parts: SavedClassifier) -> Self:

@@ -155,7 +155,7 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
         if X.shape[0] != len(y):
             raise ValueError(f"There are {X.shape[0]} samples on disk. Got {len(y)} labels.")
     else:
-        given = np.asarray(y) if isinstance(y, EncodedLabels) else label_array(y)
+        given = y.class_index if isinstance(y, EncodedLabels) else label_array(y)
         X, checked = validate_data(owner, X, given, accept_sparse="csr", dtype=[np.float32, np.float64])
         y = y if isinstance(y, EncodedLabels) else checked
     check_single_precision(X, is_to_learn_from=True)
@@ -176,20 +176,20 @@ def held_out_samples(owner: Any, validation: Any) -> Samples:
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
         raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
-    labels = np.asarray(validation[1])
+    labels = validation[1] if isinstance(validation[1], EncodedLabels) else np.asarray(validation[1])
     X, class_index = owner._validated_samples(validation[0]), owner._class_index(labels)
     if X.shape[0] != len(class_index):
         raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
     unknown = np.flatnonzero(class_index < 0)
-    shown = repr(labels[unknown[:1]].tolist()[0]) if len(unknown) else ""
-    if len(unknown) == len(labels) > 0:  # all choices would be equally bad
+    shown = repr(np.asarray(labels)[unknown[:1]].tolist()[0]) if len(unknown) else ""
+    if len(unknown) == len(class_index) > 0:  # all choices would be equally bad
         raise ValueError(
-            f"None of the {len(labels):,} validation samples has a label of the training samples. "
+            f"None of the {len(class_index):,} validation samples has a label of the training samples. "
             f"Got {shown}, for example."
         )
     if len(unknown):
         warnings.warn(
-            f"{len(unknown):,} of the {len(labels):,} validation samples have labels that no training sample has, "
+            f"{len(unknown):,} of the {len(class_index):,} validation samples have labels that no training sample has, "
             f"{shown} for example; they count as errors.",
             stacklevel=4,
         )

@@ -301,8 +301,10 @@ class Predictions(ClassifierMixin, BaseEstimator, ABC):
 
     def _class_index(self, labels: ArrayLike) -> IntArray:
         """The index of each label among the classes, -1 if there is none."""
-        if isinstance(labels, EncodedLabels) and np.array_equal(labels.classes, self.classes_):
-            return labels.class_index
+        if isinstance(labels, EncodedLabels):
+            if np.array_equal(labels.classes, self.classes_):
+                return labels.class_index
+            return self._class_index(labels.classes)[labels.class_index]
         given = np.asarray(label_array(labels))
         places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
         return np.where(self.classes_[places] == given, places, -1)

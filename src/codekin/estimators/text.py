@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from codekin._system.messages import counted
-from codekin.data.columns import samples_of
 from codekin.data.datasets import TableColumns, TextData
 from codekin.data.recipes import AUTO, RECIPES, NoFeaturesError
 from codekin.data.row_features import fitted_features, is_weight
@@ -21,7 +20,7 @@ from codekin.data.training_samples import held_back, vocabulary_within
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.extreme import ExtremeClassifier, _learns_in_batches
 from codekin.estimators.text_features import IN_BATCHES, chosen_features
-from codekin.estimators.text_predictions import TextPredictions, check_as_many, encoded_labels
+from codekin.estimators.text_predictions import TextPredictions, encoded_labels
 from codekin.fitting.defaults import with_less_memory
 from codekin.fitting.setting import constraints
 from codekin.fitting.settings import EXTREME_SETTINGS
@@ -212,7 +211,7 @@ TextVectorizer, default="auto"
             )
             self._measure(given, X, y)
             if held_out is not None:
-                report(f"predicting {counted(len(held_out[1]), 'validation sample')}")
+                report(f"predicting {counted(len(held_out[0]), 'validation sample')}")
                 self._evaluation = self._evaluated(held_out_X, held_out[1])
         return self
 
@@ -241,8 +240,7 @@ TextVectorizer, default="auto"
         is_first = not hasattr(self, "classifier_")
         if is_first:
             self._columns = self._chosen_columns(texts, labels)
-        given, y = samples_of(texts, self._columns), encoded_labels(labels)
-        check_as_many(given, y)
+        given, y = self._labelled(texts, labels)
         X = self._fit_features(given, y, in_batches=True) if is_first else self.vectorizer_.transform(given)
         classifier = self._new_classifier(X) if is_first else self.classifier_
         known = None if classes is None else encoded_labels(classes).classes
@@ -272,10 +270,9 @@ TextVectorizer, default="auto"
 
     def _split(
         self, texts: Any, labels: ArrayLike, validation: Any, sample_weight: ArrayLike | None
-    ) -> tuple[list[Any], EncodedLabels, Any, tuple[list[Any], NDArray[Any]] | None]:
+    ) -> tuple[list[Any], EncodedLabels, Any, tuple[list[Any], EncodedLabels] | None]:
         """Texts, labels and weights to learn from, and held-out texts with labels, if there are any."""
-        given, y = samples_of(texts, self._columns), encoded_labels(labels)
-        check_as_many(given, y)
+        given, y = self._labelled(texts, labels)
         if validation is None or isinstance(validation, tuple | list):
             if validation is None:
                 return given, y, sample_weight, None
@@ -284,14 +281,13 @@ TextVectorizer, default="auto"
                     "The 'validation' parameter must be two values, (texts, labels), or a share of the samples. "
                     f"Got {len(validation)} values."
                 )
-            others = samples_of(validation[0], self._columns, "validation text")
-            of_others = encoded_labels(validation[1])
-            check_as_many(others, of_others, "validation text")
-            return given, y, sample_weight, (others, np.asarray(of_others))
+            return given, y, sample_weight, self._labelled(validation[0], validation[1], "validation text")
         kept, held = held_back(y.class_index, validation, check_random_state(self.random_state))
         weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        held_out = [given[i] for i in held.tolist()], y.classes[y.class_index[held]]
-        return [given[i] for i in kept.tolist()], EncodedLabels(y.classes, y.class_index[kept]), weights, held_out
+        (own, of_own), held_out = (
+            ([given[i] for i in rows.tolist()], EncodedLabels(y.classes, y.class_index[rows])) for rows in (kept, held)
+        )
+        return own, of_own, weights, held_out
 
     def _chosen_columns(self, samples: Any, labels: Any) -> TableColumns | None:
         """The columns of a table that samples are made of; None if they are texts."""
@@ -320,7 +316,7 @@ TextVectorizer, default="auto"
         self,
         samples: list[Any],
         y: EncodedLabels,
-        held_out: tuple[list[Any], NDArray[Any]] | None = None,
+        held_out: tuple[list[Any], EncodedLabels] | None = None,
         *,
         in_batches: bool = False,
     ) -> Any:
@@ -357,11 +353,10 @@ TextVectorizer, default="auto"
 
     def _measure(self, texts: list[Any], X: Any, y: EncodedLabels) -> None:
         """Keep what reports need of the training samples."""
-        self._forget()
         rows = np.arange(0, len(texts), -(-len(texts) // MOST_MEASURED))
         report(f"measuring the bits on {counted(len(rows), 'training sample')}")
-        self.classifier_.report(X[rows], y.classes[y.class_index[rows]])
+        self.classifier_.report(X[rows], EncodedLabels(y.classes, y.class_index[rows]))
         class_index = self.classifier_._class_index(y)  # some classes may have had no weight
         known = np.flatnonzero(class_index >= 0)
         self._baselines = Baselines.of(X[known], class_index[known], len(self.classifier_.classes_))
-        self._n_samples, self._some_texts = len(texts), [texts[row] for row in rows.tolist()]
+        self._evaluation, self._n_samples, self._some_texts = None, len(texts), [texts[row] for row in rows.tolist()]

@@ -45,7 +45,7 @@ def chosen_features(
     samples: Sequence[Any],
     y: EncodedLabels,
     *,
-    held_out: tuple[Sequence[Any], Any] | None,
+    held_out: tuple[Sequence[Any], EncodedLabels] | None,
     make: FeatureMaker,
     settings: dict[str, Any],
 ) -> tuple[TextVectorizer, dict[str, float]]:
@@ -66,7 +66,7 @@ def chosen_features(
     given: Sequence[Any] = [samples[i] for i in kept.tolist()]
     labels = y.classes[y.class_index[kept]]
     if held_out is not None and len(kept) + len(held) == len(samples):
-        given, labels, others = samples, y.classes[y.class_index], held_out
+        given, labels, others = samples, y.classes[y.class_index], (held_out[0], np.asarray(held_out[1]))
     else:
         others = [samples[i] for i in held.tolist()], y.classes[y.class_index[held]]
     open_ones = {"taxonomy": None, "assignment": "auto", "n_codes": 1, "random_state": SEED}

@@ -50,9 +50,16 @@ class TextPredictions(Predictions):
         self._evaluation = self._baselines = None
         self._n_samples, self._some_texts = None, []
 
-    def _evaluated(self, X: Any, labels: ArrayLike) -> Evaluation:
+    def _labelled(self, texts: Any, labels: Any, what: str = "text") -> tuple[list[Any], EncodedLabels]:
+        """Samples and their labels. Raises ValueError unless there are as many of both."""
+        samples, y = samples_of(texts, self._columns, what), encoded_labels(labels)
+        if len(samples) != len(y.class_index):
+            raise ValueError(f"There are {counted(len(samples), what)}. Got {counted(len(y.class_index), 'label')}.")
+        return samples, y
+
+    def _evaluated(self, X: Any, labels: EncodedLabels) -> Evaluation:
         best, _ = self.model_.top_k(X, min(N_BEST, len(self.classes_)))
-        return evaluated(best, self._class_index(labels), self.classes_, self._baselines, X)
+        return evaluated(best, self.classifier_._class_index(labels), self.classes_, self._baselines, X)
 
     def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
         """How good predictions are on some texts, and which classes are the worst.
@@ -72,9 +79,8 @@ class TextPredictions(Predictions):
             Prints as lines for people.
         """
         self._check_is_fitted()
-        given, y = samples_of(texts, self._columns), encoded_labels(labels)
-        check_as_many(given, y)
-        return self._evaluated(self.vectorizer_.transform(given), np.asarray(y))
+        given, y = self._labelled(texts, labels)
+        return self._evaluated(self.vectorizer_.transform(given), y)
 
     def report(self) -> TrainingReport:
         """How good the model is on the validation samples of :meth:`fit`, how large and how fast.
@@ -269,12 +275,6 @@ def encoded_labels(labels: Any) -> EncodedLabels:
         warnings.filterwarnings("ignore", "The number of unique classes")
         check_classification_targets(given)
     return EncodedLabels(*np.unique(column_or_1d(given), return_inverse=True))
-
-
-def check_as_many(texts: list[Any], labels: Any, what: str = "text") -> None:
-    """Raise unless there is a label for each text."""
-    if len(texts) != len(labels):
-        raise ValueError(f"There are {counted(len(texts), what)}. Got {counted(len(labels), 'label')}.")
 
 
 def described_features(fitted: Features) -> str:

@@ -23,16 +23,14 @@ from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
 from codekin.fitting.codes import SharedWork
 from codekin.fitting.defaults import GENTLE_PRUNING, FitSettings, candidate_source
-from codekin.fitting.fit import FitResult, class_prior, fit_model
+from codekin.fitting.fit import FitResult, fit_model
 from codekin.fitting.footprint import (
     BYTES_PER_ENTRY,
     BYTES_PER_KEPT_WEIGHT,
     BYTES_PER_STORED_ENTRY,
-    BYTES_PER_TRIAL,
-    bytes_besides_weights,
-    bytes_of_vectors,
+    MAX_TRIALS,
+    SizeAhead,
     bytes_on_disk,
-    fixed_bytes,
 )
 from codekin.fitting.orders import RepeatedOrderError
 from codekin.fitting.plan import extreme_plan
@@ -44,7 +42,6 @@ from codekin.samples import Samples
 from codekin.states import SavedClassifier
 
 CODES = {"trellis": trellis_codebook, "tree": label_tree}
-MAX_TRIALS = 5
 MOST_WORK = 2.7
 """The most work of a search compared with one fit, so that it takes at most three times as long."""
 WORK_OF_VECTORS = 500
@@ -84,8 +81,7 @@ class Task:
     """What the sizes of recipes depend on.
 
     - ``settings``: of a :class:`Recipe`, "auto" if open.
-    - ``n_fixed_bytes``: the size of every model with one code, regardless of the recipe.
-    - ``n_vector_bytes``: the size of class vectors at most; None without re-ranking.
+    - ``size``: of what is saved besides weights.
     - ``default_width``: without a budget.
     - ``max_memory``: how many bytes learning may take, if that is limited.
     """
@@ -93,8 +89,7 @@ class Task:
     settings: dict[str, Any]
     n_classes: int
     n_features: int
-    n_fixed_bytes: int
-    n_vector_bytes: int | None
+    size: SizeAhead
     default_width: int = 10
     max_memory: int | None = None
 
@@ -149,9 +144,8 @@ class Task:
         """How many bytes each code may take, besides everything else that is saved."""
         if limits.n_bytes is None:
             return np.inf
-        left = limits.n_bytes - self.n_fixed_bytes - bytes_besides_weights(self.codebook(width), n_codes)
-        left -= 2 * MAX_TRIALS * BYTES_PER_TRIAL
-        return (left - (0 if rerank is None else self.n_vector_bytes or 0)) / n_codes
+        besides = self.size.besides_weights(self.codebook(width), n_codes, has_vectors=rerank is not None)
+        return (limits.n_bytes - besides) / n_codes
 
 
 def recipes_within(task: Task, limits: Limits) -> Recipes:
@@ -167,9 +161,8 @@ def recipes_within(task: Task, limits: Limits) -> Recipes:
     teachable = [width for width in widths if task.memory(width) <= memory]
     first, *others = teachable or [min(widths)]
     n_codes, *more_codes = task.choices("n_codes", (1, 2))
-    learns_vectors = (
-        task.n_vector_bytes is not None and task.n_vector_bytes / BYTES_PER_STORED_ENTRY * BYTES_PER_ENTRY <= memory
-    )
+    n_vectors = task.size.n_vectors
+    learns_vectors = n_vectors is not None and n_vectors * BYTES_PER_ENTRY / BYTES_PER_STORED_ENTRY <= memory
     *ranked, plain = task.choices("rerank", ("learned", None) if learns_vectors else (None,))
     tried: list[Trial] = []
     for kind in [*(kind for kind in ranked if task.is_possible(first, n_codes, kind, limits)), plain]:
@@ -221,19 +214,13 @@ class Search:
 
     def __post_init__(self) -> None:
         """Measure what does not depend on the recipe."""
-        X, n_classes = self.samples.X, self.settings.n_classes
-        prior = class_prior(self.samples, n_classes)
-        n_prior = 0 if prior is None else prior.sizes.nbytes
-        learner, settled = self.settings.estimator, self.settings.settled
-        n_fixed = self.reserved_bytes + fixed_bytes(self.parts, learner, self.settings.n_reserved) + n_prior
-        vectors = bytes_of_vectors(X, self.samples.class_index, n_classes)
-        given, width = (
-            {setting.name: settled(setting.name) for setting in fields(Recipe)},
-            min(self.settings.width, n_classes),
-        )
-        max_memory = getattr(learner, "max_memory", None)
-        self.task = Task(given, n_classes, X.shape[1], n_fixed, vectors, width, max_memory)
-        n_least = n_fixed + self.task.codebook(width).least_bytes(X.shape[1])
+        settings, n_features = self.settings, int(self.samples.X.shape[1])
+        size = SizeAhead.of(self.samples, self.parts, settings.estimator, settings.n_reserved)
+        size = size._replace(n_fixed=size.n_fixed + self.reserved_bytes)
+        given = {setting.name: settings.settled(setting.name) for setting in fields(Recipe)}
+        width, max_memory = min(settings.width, settings.n_classes), getattr(settings.estimator, "max_memory", None)
+        self.task = Task(given, settings.n_classes, n_features, size, width, max_memory)
+        n_least = size.n_fixed + self.task.codebook(width).least_bytes(n_features)
         if not self.limits.allow(n_least):
             needs = f"labels and everything else besides the weights take {in_units(n_least)}. Allow more."
             raise NothingFitsError(f"There is no model within {self.limits}: {needs}", ())
@@ -340,7 +327,7 @@ class Search:
         distances = fit.class_distances
         tree = None if distances is None else distances.tree
         parts = replace(self.parts, learner=fit.plan.learner, class_tree=tree, plan=fit.plan.as_dict())
-        return self.reserved_bytes + bytes_on_disk(fit.model, fit.loss, parts, 2 * MAX_TRIALS)
+        return self.reserved_bytes + bytes_on_disk(fit.model, fit.loss, parts)
 
     @cached_property
     def _identity(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
 from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA, learned_confusion_distances
 from codekin.classes.learnability import ClassMoments, class_moments
-from codekin.classes.samples import ColumnTrials
+from codekin.classes.samples import ColumnTrials, class_samples
 from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.code.codebook import symbol_parameters
 from codekin.fitting.setting import are_distances, check_distances_choice, shown
@@ -123,6 +123,15 @@ class Classes:
     def moments(self) -> ClassMoments:
         """How often classes occur, and how much of them least squares explains."""
         return class_moments(self.needed_numbers("class moments"), self.class_index, **self._options)
+
+    def class_means(self) -> Any:
+        """The mean of the samples of each class, (n_classes, n_features)."""
+        if self.numbers is None:
+            raise ValueError(
+                "The leaves of a tree are found by halving the set of class means. Got samples that are not numeric."
+            )
+        own: Any = {"n_classes": self.n_classes, "sample_weight": self.sample_weight}
+        return class_samples(self.numbers, self.class_index, **own).class_means
 
     def learnability_factors(self) -> ClassDistances:
         return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)

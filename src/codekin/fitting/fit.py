@@ -12,7 +12,6 @@ from typing import Any, cast
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from codekin._system.arrays import as_narrow
 from codekin.classes import ClassDistances
 from codekin.code import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Loss
@@ -25,7 +24,7 @@ from codekin.fitting.reranking import fit_ranked
 from codekin.fitting.trial import Temperature, Trial, corrected_for_sizes, fit_temperature, hold_out_samples
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode, Model
-from codekin.model.prior import ClassPrior, row_lengths
+from codekin.model.prior import ClassPrior
 from codekin.progress import stage
 from codekin.samples import Samples
 from codekin.states import tree_arrays
@@ -121,8 +120,9 @@ def fit_model(
         if held_out is not None and with_temperature:
             temperature = fit_temperature(model, held_out, usual)
     decoding: Any = "learned" if first.member.decoder.is_learned else "loss"
+    prior = ClassPrior.of(samples, plan.n_classes) if hasattr(samples.X, "nnz") else None
     return FitResult(
-        replace(model, prior=class_prior(samples, plan.n_classes), temperature=temperature.value),
+        replace(model, prior=prior, temperature=temperature.value),
         replace(plan, assignment=orders.policy, decoding=decoding),
         orders,
         class_distances,
@@ -131,25 +131,6 @@ def fit_model(
         temperature,
         decoder_fit=first.decoder_fit,
     )
-
-
-def class_prior(samples: Samples, n_classes: int) -> ClassPrior | None:
-    """The frequencies of the classes in sparse samples; None for dense ones.
-
-    Samples without features get extra weight: each counts as much as all samples together, divided by ``n_classes``.
-    """
-    if not hasattr(samples.X, "nnz"):
-        return None
-    lengths, classes, weights = row_lengths(samples.X), samples.class_index, samples.weights
-    is_known = classes >= 0
-    sizes, own = (
-        np.bincount(classes[rows], None if weights is None else np.asarray(weights, np.float64)[rows], n_classes)
-        for rows in (is_known, (lengths == 0) & is_known)
-    )
-    if ((lengths == 0) & is_known).any():
-        sizes = own + sizes * (n_classes / sizes.sum())
-    is_whole = (sizes == np.rint(sizes)).all()
-    return ClassPrior(as_narrow(sizes.astype(np.int64)) if is_whole else sizes.astype(np.float32))
 
 
 def begin_fit(plan: Plan, orders: Orders) -> FitResult:

@@ -24,17 +24,18 @@ from codekin._system.arrays import as_narrow
 from codekin._system.memory import in_units
 from codekin._system.rows import BYTES_PER_VALUE, StoredRows, is_sparse
 from codekin.classes.learnability import MAX_COVARIANCE_FEATURES, MAX_FACTOR_ENTRIES
-from codekin.code import KINDS, Codebook, IntArray
+from codekin.code import KINDS, Codebook
 from codekin.decoding import Loss
 from codekin.fitting.learned_vectors import n_class_entries
 from codekin.fitting.orders import next_order
 from codekin.fitting.plan import Plan
-from codekin.fitting.report import code_report
+from codekin.fitting.report import fit_report
 from codekin.fitting.trial import LEAST_SAMPLES, MOST_SAMPLES
 from codekin.learners.tree_bits import TreeBits
 from codekin.learners.tree_samples import BYTES_PER_FEATURE, BYTES_PER_WEIGHT
 from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import LARGEST_GAP
+from codekin.model.prior import ClassPrior
 from codekin.model.reranking import NUMBERS_OF_INDEX
 from codekin.samples import Samples
 from codekin.states import SavedClassifier, State
@@ -60,7 +61,8 @@ BYTES_PER_STORED_ENTRY = 3
 """Of class vectors on disk."""
 BYTES_PER_BIT = 24
 """The loss of a bit in the report on disk."""
-BYTES_PER_TRIAL = 256
+MAX_TRIALS, BYTES_PER_TRIAL = 5, 256
+"""Of a search within a budget; there may be a second search."""
 BYTES_PER_MEMBER = 1_024
 BYTES_BESIDES = 4_096
 """The description and the header of the arrays, besides what follows from the shape of the model."""
@@ -319,38 +321,47 @@ def _n_class_entries(plan: Plan, samples: Samples, most: float) -> int:
     return n_class_entries(samples.X, samples.class_index, plan.n_classes, most)
 
 
-def bytes_on_disk(model: Model, loss: Loss, parts: SavedClassifier, n_trials: int) -> int:
-    """The size of a fitted classifier with ``parts``, a report on all bits and ``n_trials`` trials."""
-    report = code_report(model, loss, None, budget="x" * 64).as_dict()
+def bytes_on_disk(model: Model, loss: Loss, parts: SavedClassifier) -> int:
+    """The size of a fitted classifier with ``parts``, a report on all bits and all trials that there may be."""
+    report = fit_report(model, loss, None, {"budget": "x" * 64}).as_dict()
     widest = {name: WIDEST if value is None or isinstance(value, float) else value for name, value in report.items()}
     n_measured = 0 if model.codebook.is_lazy else model.n_bits
-    widest |= {"bit_losses": [WIDEST] * n_measured, "trials": ["x" * BYTES_PER_TRIAL] * n_trials}
+    widest |= {"bit_losses": [WIDEST] * n_measured, "trials": ["x" * BYTES_PER_TRIAL] * (2 * MAX_TRIALS)}
     return State.of(model, replace(parts, report=widest, temperature=WIDEST)).n_bytes
 
 
-def fixed_bytes(parts: SavedClassifier, learner: Any, n_reserved: int) -> int:
-    """The size of a classifier with a single code, besides its bits: labels, the assignment and the description."""
-    labels = parts.labels
-    of_labels = labels.nbytes if labels.dtype.kind in "biuf" else _json_bytes(labels.tolist())
-    names = [] if parts.feature_names is None else [str(name) for name in parts.feature_names]
-    class_weight = getattr(learner, "class_weight", None)
-    weights = 0 if class_weight is None or isinstance(class_weight, str) else BYTES_PER_BIT * len(labels)
-    return of_labels + _bytes_of_order(len(labels), n_reserved) + _json_bytes(names) + weights + BYTES_BESIDES
+class SizeAhead(NamedTuple):
+    """What models of some samples take on disk besides their weights, at most, before any is fitted.
 
+    - ``n_fixed``: any model with one code: labels, the assignment, the description, the frequencies of the classes.
+    - ``n_vectors``: class vectors; None for dense samples and for two classes, which are not re-ranked within a budget.
+    """
 
-def bytes_besides_weights(codebook: Codebook, n_codes: int) -> int:
-    """The size of codes besides their weights and the :func:`fixed_bytes` of a single code."""
-    n_measured = 0 if codebook.is_lazy else n_codes * codebook.n_bits
-    return BYTES_PER_BIT * n_measured + (n_codes - 1) * (BYTES_PER_MEMBER + _bytes_of_order(codebook.n_codewords))
+    n_fixed: int
+    n_vectors: int | None
 
+    @classmethod
+    def of(cls, samples: Samples, parts: SavedClassifier, learner: Any, n_reserved: int) -> SizeAhead:
+        """The size of models with these parts."""
+        X, labels, n_classes = samples.X, parts.labels, len(parts.labels)
+        of_labels = labels.nbytes if labels.dtype.kind in "biuf" else _json_bytes(labels.tolist())
+        names = [] if parts.feature_names is None else [str(name) for name in parts.feature_names]
+        class_weight = getattr(learner, "class_weight", None)
+        weights = 0 if class_weight is None or isinstance(class_weight, str) else BYTES_PER_BIT * n_classes
+        n_fixed = of_labels + _bytes_of_order(n_classes, n_reserved) + _json_bytes(names) + weights + BYTES_BESIDES
+        n_fixed += ClassPrior.of(samples, n_classes).sizes.nbytes if hasattr(X, "nnz") else 0
+        if not hasattr(X, "nnz") or n_classes <= 2:
+            return cls(n_fixed, None)
+        n_entries = n_class_entries(X, samples.class_index, n_classes)
+        n_bridges = n_classes * (int(X.shape[1]) // LARGEST_GAP)
+        return cls(n_fixed, BYTES_PER_STORED_ENTRY * (n_entries + n_bridges) + 8 * n_classes)
 
-def bytes_of_vectors(X: Any, class_index: IntArray, n_classes: int) -> int | None:
-    """The size of class vectors at most; None for dense samples and for two classes, which are not re-ranked here."""
-    if not hasattr(X, "nnz") or n_classes <= 2:
-        return None
-    n_entries = n_class_entries(X, class_index, n_classes)
-    n_bridges = n_classes * (int(X.shape[1]) // LARGEST_GAP)
-    return BYTES_PER_STORED_ENTRY * (n_entries + n_bridges) + 8 * n_classes
+    def besides_weights(self, codebook: Codebook, n_codes: int, *, has_vectors: bool) -> int:
+        """The size of a model of several codes, apart from their weights."""
+        n_measured = 0 if codebook.is_lazy else n_codes * codebook.n_bits
+        of_codes = BYTES_PER_BIT * n_measured
+        of_codes += (n_codes - 1) * (BYTES_PER_MEMBER + _bytes_of_order(codebook.n_codewords))
+        return self.n_fixed + of_codes + 2 * MAX_TRIALS * BYTES_PER_TRIAL + ((has_vectors and self.n_vectors) or 0)
 
 
 def _bytes_of_order(n_classes: int, n_reserved: int = 0) -> int:

@@ -240,9 +240,9 @@ def share_of_means(weights: FloatArray) -> float:
     return float(np.inf if learned < LEAST_SHARE * mean else mean / learned) if mean > 0 else 0.0
 
 
-def mixed_vectors(learned: ClassVectors, means: sparse.csr_array, share: float) -> ClassVectors:
-    """Learned vectors plus a share of the class means, or the means alone."""
-    if share == 0:
+def mixed_vectors(learned: ClassVectors | None, means: sparse.csr_array | None, share: float) -> ClassVectors | None:
+    """Learned vectors plus a share of the class means, or the means alone; all others as they are."""
+    if learned is None or means is None or share == 0:
         return learned
     if share == np.inf:
         return ClassVectors.of(means)

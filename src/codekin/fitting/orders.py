@@ -17,7 +17,6 @@ from codekin.assignments.result import POLICIES
 from codekin.assignments.solver import all_assignments_equal
 from codekin.classes import ClassDistances, ClassTree
 from codekin.classes.means import halving_order
-from codekin.classes.samples import class_samples
 from codekin.code import KINDS, Assignment, Code, Codebook, IntArray
 from codekin.code.tree import label_tree
 from codekin.fitting.classes import MAX_CLASSES_AS_MATRIX, Classes, classes_as_learned
@@ -208,20 +207,11 @@ def leaf_assignment(
 
 
 def _halved(policy: str, classes: Classes, rng: np.random.Generator, share: float) -> IntArray:
-    found = _class_means(classes) if policy == "halving" else classes.learnability_factors()
+    found = classes.class_means() if policy == "halving" else classes.learnability_factors()
     vectors: Any = getattr(found, "factors", found)
     if share < 1:
         vectors = vectors[:, rng.permutation(vectors.shape[1])[: math.ceil(share * vectors.shape[1])]]
     return halving_order(vectors, rng)
-
-
-def _class_means(classes: Classes) -> Any:
-    if classes.numbers is None:
-        raise ValueError(
-            "The leaves of a tree are found by halving the set of class means. Got samples that are not numeric."
-        )
-    options: Any = {"n_classes": classes.n_classes, "sample_weight": classes.sample_weight}
-    return class_samples(classes.numbers, classes.class_index, **options).class_means
 
 
 def choose_assignment(

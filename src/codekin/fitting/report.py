@@ -303,38 +303,31 @@ def fit_report(
 ) -> FitReport:
     """The report of a fitted model, with measurements on samples if there are any.
 
+    - ``class_distances``: without them there is no class-codeword score.
     - ``facts``: what the fit reports besides the properties of the code.
     - ``known``: an earlier report.
     """
-    report = code_report(model, loss, class_distances, **facts) if known is None else known
-    return report if samples is None else replace(report, **measured(model, loss, samples))
-
-
-def code_report(model: Model, loss: Loss, class_distances: ClassDistances | None, **others: Any) -> FitReport:
-    """The report of a fitted model without samples.
-
-    - ``class_distances``: without them there is no class-codeword score.
-    - ``**others``: further fields of the report.
-    """
-    score, z, code = nan, nan, model.codes[0].code
-    codebook, assignment = code.codebook, code.assignment
-    if class_distances is not None and codebook.takes_searches:
-        score, z = AssignmentProblem.of(codebook, class_distances).score_and_z(assignment)
-        if codebook.is_equidistant:
-            z = nan  # every assignment has this score
-    return FitReport(
-        n_classes=code.n_classes,
-        n_bits=model.n_bits,
-        codebook=codebook.name,
-        assignment=assignment.kind,
-        loss=loss.name,
-        min_distance=codebook.min_distance,
-        class_codeword_score=score,
-        standard_deviations_below_random=z,
-        n_codes=len(model.codes),
-        n_symbols=codebook.n_symbols,
-        **others,
-    )
+    if known is None:
+        score, z, code = nan, nan, model.codes[0].code
+        codebook, assignment = code.codebook, code.assignment
+        if class_distances is not None and codebook.takes_searches:
+            score, z = AssignmentProblem.of(codebook, class_distances).score_and_z(assignment)
+            if codebook.is_equidistant:
+                z = nan  # every assignment has this score
+        known = FitReport(
+            n_classes=code.n_classes,
+            n_bits=model.n_bits,
+            codebook=codebook.name,
+            assignment=assignment.kind,
+            loss=loss.name,
+            min_distance=codebook.min_distance,
+            class_codeword_score=score,
+            standard_deviations_below_random=z,
+            n_codes=len(model.codes),
+            n_symbols=codebook.n_symbols,
+            **facts,
+        )
+    return known if samples is None else replace(known, **measured(model, loss, samples))
 
 
 def restored(values: Mapping[str, Any], model: Model) -> FitReport:

@@ -97,7 +97,7 @@ def fit_ranked(
     passes = _vectors_after_passes(members, samples, rescoring, means)
     (vectors,) = deque(islice(passes, how.n_passes), maxlen=1)
     del passes  # what only learning needs
-    vectors = _mixed(vectors, means, how.share_of_means)
+    vectors = mixed_vectors(vectors, means, how.share_of_means)
     n_entries = index_entries(vectors.n_classes) if vectors is not None and ranking.n_indexed else 0
     ranking = replace(ranking, vectors=vectors, n_entries=n_entries)  # perhaps of more classes
     return Model(members, ranking), Temperature(value), learned[0]
@@ -178,12 +178,12 @@ class RankingTrial:
             if is_of_codes:
                 tried = [(ranking, found, of) for (ranking, found), of in zip(lists, scores, strict=True)]
             else:
-                mixed = _mixed(vectors, means, share)
+                mixed = mixed_vectors(vectors, means, share)
                 tried = self._lists_of_index(mixed)
             reranking, accuracy = self._best(tried)
             gain = accuracy - highest
             if gain > 0:
-                mixed = _mixed(vectors, means, share) if mixed is None else mixed
+                mixed = mixed_vectors(vectors, means, share) if mixed is None else mixed
                 best, highest, how = replace(reranking, vectors=mixed), accuracy, LearnedHow(i + 1, share)
             if gain < TOLERANCE:
                 break  # a further pass is not worth its time
@@ -302,11 +302,6 @@ def _class_means(members: tuple[FittedCode, ...], samples: Samples, rescoring: R
         return None
     n_classes = members[0].code.n_classes
     return centroids(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
-
-
-def _mixed(vectors: ClassVectors | None, means: sparse.csr_array | None, share: float) -> ClassVectors | None:
-    """Learned vectors with their share of the class means; all others as they are."""
-    return vectors if vectors is None or means is None or share == 0 else mixed_vectors(vectors, means, share)
 
 
 def _vectors_after_passes(

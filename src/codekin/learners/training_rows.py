@@ -91,7 +91,8 @@ def checked_labels(
         raise ValueError(f"sample_weight must have {n_samples} entries, one per sample, none of them negative.")
     if class_weight is not None:
         weights = weights * _class_weights(class_weight, classes, n_classes)[classes]
-    check_weights(weights)
+    if sample_weight is not None or class_weight is not None:
+        check_weights(weights)
     return np.asarray(classes, dtype=np.int64), weights
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.arrays import as_narrow
 from codekin._system.rows import Row, StoredRows
 from codekin.code import FloatArray, IntArray
 from codekin.decoding.decoder import SingleBest
+from codekin.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +25,24 @@ class ClassPrior:
     def __post_init__(self) -> None:
         if self.sizes.ndim != 1 or not (self.sizes >= 0).all() or not 0 < self.sizes.sum(dtype=np.float64) < np.inf:
             raise ValueError("The frequencies of the classes must be numbers, at least 0, and not all of them 0.")
+
+    @classmethod
+    def of(cls, samples: Samples, n_classes: int) -> ClassPrior:
+        """The frequencies of the classes in sparse samples.
+
+        Samples without features get extra weight: each counts as much as all samples together, divided by
+        ``n_classes``.
+        """
+        lengths, classes, weights = _row_lengths(samples.X), samples.class_index, samples.weights
+        is_known = classes >= 0
+        sizes, own = (
+            np.bincount(classes[rows], None if weights is None else np.asarray(weights, np.float64)[rows], n_classes)
+            for rows in (is_known, (lengths == 0) & is_known)
+        )
+        if ((lengths == 0) & is_known).any():
+            sizes = own + sizes * (n_classes / sizes.sum())
+        is_whole = (sizes == np.rint(sizes)).all()
+        return cls(as_narrow(sizes.astype(np.int64)) if is_whole else sizes.astype(np.float32))
 
     @cached_property
     def order(self) -> IntArray:
@@ -43,7 +63,7 @@ class ClassPrior:
         return -self.log_probabilities
 
     def rows(self, X: Any) -> IntArray:
-        return np.flatnonzero(row_lengths(X) == 0) if hasattr(X, "nnz") else np.zeros(0, np.intp)
+        return np.flatnonzero(_row_lengths(X) == 0) if hasattr(X, "nnz") else np.zeros(0, np.intp)
 
     def single(self, best: SingleBest) -> SingleBest:
         """What lists the best classes of one row, with the most frequent ones for a row without features."""
@@ -64,7 +84,7 @@ class ClassPrior:
             numbers[rows] = getattr(self, name)[best]
 
 
-def row_lengths(X: Any) -> NDArray[Any]:
+def _row_lengths(X: Any) -> NDArray[Any]:
     """The number of entries of each sparse row."""
     if isinstance(X, StoredRows):
         return np.diff(X.row_ends) if X.rows is None else np.diff(X.row_ends)[X.rows]

@@ -24,9 +24,7 @@ from codekin._system.arrays import read_arrays, write_arrays
 from codekin._system.files import (
     bytes_in,
     check_folder,
-    followed,
     json_checksum,
-    make_folder,
     sha256,
     visible,
     whole_file,
@@ -105,7 +103,6 @@ def save_model(
         names = ", ".join(sorted({type(learner).__name__ for learner in state.learners}))
         sentence = f"Learners of type {names} are stored by skops, so loading this model will need trusted=True."
         warnings.warn(sentence, stacklevel=2)
-    make_folder(followed(target).parent)
     with whole_folder(target) as unfinished:
         write_arrays(unfinished / ARRAYS, state.arrays)
         if state.learners:
@@ -166,18 +163,15 @@ def _stored_parts(model: Any) -> tuple[Model, SavedClassifier | None]:
 def check_target(folder: str | os.PathLike[str]) -> Path:
     """The folder as a path, if a model may be saved there, and an error otherwise; called before training."""
     target = Path(folder)
-    if target.exists() and not (target.is_dir() and ((target / DESCRIPTION).exists() or not visible(target))):
+    found = [path.name for path in visible(target)] if target.is_dir() else []
+    if (target.exists() and not target.is_dir()) or (found and DESCRIPTION not in found):
         raise FileExistsError(f"{target} exists and is not a model folder. Choose another name.")
-    others = (
-        []
-        if not target.exists()
-        else [path for path in visible(target) if path.name not in (DESCRIPTION, ARRAYS, LEARNER_FILE)]
-    )
+    others = [name for name in found if name not in (DESCRIPTION, ARRAYS, LEARNER_FILE)]
     if others:
         more = "" if len(others) == 1 else f" and {len(others) - 1} more"
         raise FileExistsError(
-            f"{target} holds {min(path.name for path in others)}{more} besides a model; saving another there would "
-            "remove that. Move it, or choose another name."
+            f"{target} holds {others[0]}{more} besides a model; saving another there would remove that. Move it, or "
+            "choose another name."
         )
     check_folder(target)
     return target
