@@ -38,6 +38,8 @@ FEW_SAMPLES, LARGER_PART = 300, 3
 """The trial of a code learns from a third of the samples; of fewer than these, from either half in turn."""
 MOST_LEARNED, MOST_HELD_OUT = 5_000, 2_500
 """The most samples that the trial of a code learns from, and that are held out."""
+MOST_FOLDS = 3
+"""The most folds that are held out of a learner that is tried without a code."""
 LEARNED_PER_CLASS = 20
 """But it learns from this many for each class, if there are so many."""
 CLEAR, CLEAR_WEIGHTS = 1.0, 2.0
@@ -240,10 +242,10 @@ class _Trial:
 
         Neighbours are much less sure with fewer samples; a tenth is held out at a time.
         """
-        n_folds = N_FOLDS if describes_classes(self.learner.estimator) else 2 * N_FOLDS  # half of them are held out
+        n_folds = N_FOLDS if describes_classes(self.learner.estimator) else 2 * N_FOLDS
         fold = stratified_folds(self.samples.class_index[self.rows], n_folds, self.rng)
         found, n_found = list[Split](), 0
-        for number in range(N_FOLDS):
+        for number in range(MOST_FOLDS):
             held_out = self._some(self.rows[fold == number], MOST_HELD_OUT)
             found.append((np.setdiff1d(self.rows, held_out), held_out))
             n_found += len(held_out)

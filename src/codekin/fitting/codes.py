@@ -375,6 +375,11 @@ def _out_of_fold_margins(
 ) -> tuple[Margins, IntArray]:
     """Margins that the bits did not learn from, and their rows, computed in the cheapest way."""
     bits, code = member.bits, member.code
+    known = np.flatnonzero(samples.class_index >= 0)
+    if len(known) > MAX_MARGINS and has_enough_samples(bits, Samples(None, samples.class_index[known]), code):
+        # Leaving one of so many out changes nothing, and margins of all would take more memory than the bits.
+        rows = np.sort(rng.permutation(known)[:MAX_MARGINS])
+        return bits.margins(rows_at(samples.X, rows)), rows
     report("finding margins of samples by bits without them, for the decoder")
     found = approximate_out_of_fold_margins(bits, samples, code, n_margins=n_wanted, rng=rng)
     if found is None:
