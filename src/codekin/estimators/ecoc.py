@@ -72,7 +72,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
     codebook : str, Codebook, array or callable, default="auto"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
         +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 1,000
-        classes, and "dense_random" otherwise or if ``n_bits`` is given. :meth:`report` says why. With more than two
+        classes. Other estimators are tried on held-out samples if nothing about the code is given: as they are, with
+        dense columns and with one column per class. They get no code unless one is ahead by a standard error; single
+        trees get dense columns without a trial, naive Bayes, discriminant analysis and neighbours none. "auto" is
+        "dense_random" otherwise or if ``n_bits`` is given. :meth:`report` says which, and why. With more than two
         symbols, linear estimators get "one_vs_rest" if ``n_bits`` allows it. The bits of "eigen_targets" and
         "random_projection" are real numbers.
     n_bits : int, default=None
@@ -104,8 +107,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         How margins become classes. "loss" adds up the decoding losses of the bits. "learned" weights the bits for each
         class by a multinomial logistic regression on honest margins, shrunk towards the coding matrix as far as
         held-out samples suggest: with linear bits it recovers what the sum of losses discards, and its probabilities
-        are calibrated. "auto" means "learned" if the bits are linear and it pays on held-out samples, and "loss"
-        otherwise or if ``loss`` or ``calibrate`` is given; :meth:`report` says which, and why.
+        are calibrated. "auto" means "learned" if the bits are linear and it pays on held-out samples. Without a code,
+        and with one that a trial has chosen, it means one temperature if that gives better probabilities. It means
+        "loss" otherwise or if ``loss`` or ``calibrate`` is given; :meth:`report` says which, and why.
     weighted_decoding : bool, default=False
         For codes with zeros: divide the loss of a class by the number of bits that do not ignore it.
     calibrate : {"cv", "holdout"}, default=None
