@@ -18,6 +18,8 @@ from codekin.code.types import CodingMatrix, FloatArray, IntArray, Margins
 
 MAX_SYMBOLS = 127
 """The most symbols of a column: they are numbered from 0 in a signed byte."""
+MAX_SYMBOLS_OF_ONE = 32_767
+"""The most symbols of a single column, which has two bytes for them."""
 
 
 class Codebook(CodewordStatistics):
@@ -129,7 +131,8 @@ class Codebook(CodewordStatistics):
             raise ValueError(
                 "A codebook needs exactly one of a matrix, a trellis and a tree. Got none of them, or several."
             )
-        if not 2 <= n_symbols <= (2 if matrix is None else MAX_SYMBOLS):
+        is_single = matrix is not None and np.shape(matrix)[1:] == (1,)
+        if not 2 <= n_symbols <= (2 if matrix is None else MAX_SYMBOLS_OF_ONE if is_single else MAX_SYMBOLS):
             most = f"at most {MAX_SYMBOLS}" if matrix is not None else "2 on a trellis or a tree"
             raise ValueError(f"The 'n_symbols' parameter of a codebook must be at least 2 and {most}. Got {n_symbols}.")
         if is_real and (matrix is None or n_symbols > 2):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.code.code import Assignment
-from codekin.code.codebook import Codebook, first_outside
+from codekin.code.codebook import MAX_SYMBOLS, Codebook, first_outside
 from codekin.code.geometry import codeword_distances
 from codekin.code.types import CodingMatrix, FloatArray, IntArray, Margins
 
@@ -32,7 +32,7 @@ class SymbolCodebook(Codebook):
                 f"The entries of a codebook must be from 0 to {self.n_symbols - 1}, or -1 for classes that a column "
                 f"ignores. Got {given[place]} in row {place[0]}, column {place[1]}."
             )
-        return np.array(given, dtype=np.int8, order="C")
+        return np.array(given, dtype=np.int8 if self.n_symbols <= MAX_SYMBOLS else np.int16, order="C")
 
     def loss_of_margins(self, natural_loss: str) -> str:  # noqa: ARG002
         """Margins are logarithms of probabilities, which are added."""
@@ -85,7 +85,7 @@ class SymbolCodebook(Codebook):
             symbols, first, place = np.unique(column, return_index=True, return_inverse=True)
             first[symbols < 0] = -1  # ignored classes stay ignored and come first
             rank = np.argsort(np.argsort(first)) - int(symbols[0] < 0)
-            columns.append(rank[place].astype(np.int8).tobytes())
+            columns.append(rank[place].astype(np.int16).tobytes())
         return sorted(columns)
 
     @property

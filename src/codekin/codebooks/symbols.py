@@ -23,6 +23,8 @@ MAX_TRIES = 30
 """How many cosets are drawn to find one that is far from the earlier ones."""
 MAX_COMPARISONS = 10**9
 """How many symbols all draws together may compare: about a second."""
+NO_CODE = "no_code"
+"""The name of a single column that stands for no code."""
 
 
 def balanced_symbols(
@@ -53,6 +55,11 @@ def balanced_symbols(
     matrix = (best[:, None] + np.arange(n_symbols)[None, :, None]) % n_symbols
     # The last coset may be incomplete; which of its codewords are kept does not matter.
     return Codebook(matrix.reshape(-1, n_bits)[:n_codewords], name="dense_random", n_symbols=n_symbols)
+
+
+def single_column(n_codewords: int) -> Codebook:
+    """A column with a symbol for every class: no code, the learner learns all classes at once."""
+    return Codebook(np.arange(n_codewords)[:, None], name=NO_CODE, n_symbols=n_codewords, is_designed=True)
 
 
 def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng: np.random.Generator) -> CodingMatrix:

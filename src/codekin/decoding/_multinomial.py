@@ -28,7 +28,7 @@ Centre = tuple[FloatArray, FloatArray]
 STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
 """The strengths to compare, strongest first."""
 
-LINEAR_LOSSES = ("linear", "logistic", "squared")
+LINEAR_LOSSES = ("linear", "logistic", "squared", "log_likelihood")
 """Losses for which the evidence of a margin is a multiple of the margin."""
 
 MAX_WORK_OF_PRODUCTS = 5 * 10**8
@@ -256,7 +256,7 @@ class Family(NamedTuple):
             return None
         problem = replace(self.problem, features=np.hstack([features, products_of(features[:, :-1])]))
         centre = np.pad(self.centre, [(0, 0), (0, n_products)])
-        return self._replace(strengths=STRENGTHS[1:], problem=problem, centre=centre)
+        return self._replace(strengths=[s for s in self.strengths if np.isfinite(s)], problem=problem, centre=centre)
 
     def tried(self, rows: IntArray, *, is_whole: bool = False) -> list[Trial]:
         """How good the strengths are on some rows, strongest first; each fit starts from the previous one.
@@ -316,12 +316,13 @@ def choose_decoder(
     loss: Loss,
     centre: Centre,
     with_products: bool,
+    strengths: Sequence[float],
 ) -> tuple[LearnedDecoder, list[Trial], int]:
     """The decoder of the best strength, all that were compared on held-out rows, and which of them it is.
 
     The first is decoding under the loss, by the weights and biases of ``centre``; all others are shrunk towards it.
     """
-    families = _families(margins, classes, weights, loss, centre, with_products=with_products)
+    families = _families(margins, classes, weights, loss, centre, strengths=strengths, with_products=with_products)
     # One thread: sums, and so the decoder, must not depend on the number of threads.
     with threadpool_limits(1, user_api="blas"):
         tried = _compared(families, held_out)
@@ -330,7 +331,14 @@ def choose_decoder(
 
 
 def _families(
-    margins: Margins, classes: IntArray, weights: FloatArray, loss: Loss, centre: Centre, *, with_products: bool
+    margins: Margins,
+    classes: IntArray,
+    weights: FloatArray,
+    loss: Loss,
+    centre: Centre,
+    *,
+    strengths: Sequence[float],
+    with_products: bool,
 ) -> list[Family]:
     """What to compare: decoding under the loss, weights of the margins themselves, weights of products too."""
 
@@ -343,9 +351,9 @@ def _families(
         return Family(of_loss, strengths, standard, problem, centre, factor * of_features, factor)
 
     if loss.name in LINEAR_LOSSES:
-        families = [family(loss, STRENGTHS)]
+        families = [family(loss, strengths)]
     else:
-        families = [family(loss, STRENGTHS[:1]), family("linear", STRENGTHS[1:])]
+        families = [family(loss, strengths[:1]), family("linear", strengths[1:])]
     wider = families[-1].with_products() if with_products else None
     return families if wider is None else [*families, wider]
 
@@ -353,16 +361,19 @@ def _families(
 def _compared(families: list[Family], held_out: list[IntArray]) -> list[Trial]:
     """How good the strengths of all families are on held-out samples.
 
-    After the first fold, only the first of all and, of each family, the likeliest and the most accurate are continued.
+    After the first fold, only the first of all, the likeliest and the most accurate are continued, and those of the
+    same family.
     """
-    tried = [family.tried(held_out[0]) for family in families]
+    tried = [path for path in [family.tried(held_out[0]) for family in families] if path]
     if len(held_out) == 1:
         return [trial for path in tried for trial in path]
+    best = [(min(t.log_losses.mean() for t in path), -max(t.is_right.mean() for t in path)) for path in tried]
+    is_kept = [any(own == min(others) for own, others in zip(of, zip(*best, strict=True), strict=True)) for of in best]
     compared = []
-    for number, path in enumerate(path for path in tried if path):
+    for number, path in enumerate(tried):
         likeliest = int(np.argmin([trial.log_losses.mean() for trial in path]))
         most_accurate = int(np.argmax([trial.is_right.mean() for trial in path]))
-        kept = sorted({likeliest, most_accurate} | ({0} if number == 0 else set()))
+        kept = sorted(({likeliest, most_accurate} if is_kept[number] else set()) | ({0} if number == 0 else set()))
         family = path[0].family._replace(strengths=[path[i].strength for i in kept])
         others = [family.tried(rows, is_whole=True) for rows in held_out[1:]]
         for i, further in zip(kept, zip(*others, strict=True), strict=True):

@@ -12,15 +12,15 @@ closely, such as trees, have no such margins of these: use :func:`codekin.learne
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.code import Code, FloatArray, IntArray, Margins
-from codekin.decoding._multinomial import Centre, choose_decoder, work_of_gradient
+from codekin.decoding._multinomial import STRENGTHS, Centre, Trial, choose_decoder, work_of_gradient
 from codekin.decoding.learned import LearnedDecoder, NearestTargetDecoder
 from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import BlockDecoder, MinimumLossDecoder, as_margins
@@ -31,6 +31,9 @@ MAX_MARGINS = 20_000
 
 MAX_WORK_OF_GRADIENT = 10**9
 """If one gradient takes more multiplications, fewer rows are drawn, but at least two for every class."""
+
+MOST_HELD_OUT_FOLDS = 3
+"""The most folds of five that are held out: of few samples, fitting decoders takes longer than learning the bits."""
 
 ENOUGH_HELD_OUT = 2_000
 """This many held-out rows suffice to compare the strengths; then no further fold is held out."""
@@ -48,6 +51,8 @@ class DecoderFit:
     - ``loss_based_accuracy``: the accuracy of decoding under the loss, on the same samples. It differs from that of
       infinite strength only for codes with zeros.
     - ``n_margins``, ``n_held_out``: how many samples the decoder was fitted to, and how many were held out in turn.
+    - ``held_out``, ``trials``, ``chosen``: the rows of the margins that were held out, what was compared on them, and
+      the number of the chosen one.
     """
 
     decoder: LearnedDecoder
@@ -61,6 +66,30 @@ class DecoderFit:
     loss_based_accuracy: float
     n_margins: int
     n_held_out: int
+    held_out: IntArray = field(repr=False)
+    trials: list[Trial] = field(repr=False)
+    chosen: int
+
+    @property
+    def is_right(self) -> NDArray[np.bool_]:
+        """Which held-out samples the chosen decoder gets right."""
+        return self.trials[self.chosen].is_right
+
+    @property
+    def sample_log_losses(self) -> FloatArray:
+        """The log loss of each held-out sample."""
+        return self.trials[self.chosen].log_losses
+
+    def scaled(self) -> DecoderFit:
+        """The same with the decoder of infinite strength: loss-based decoding with one temperature."""
+        return replace(
+            self,
+            decoder=self.trials[0].fitted(),
+            strength=float(self.strengths[0]),
+            log_loss=float(self.held_out_log_losses[0]),
+            accuracy=float(self.held_out_accuracies[0]),
+            chosen=0,
+        )
 
 
 def fit_decoder(
@@ -72,6 +101,7 @@ def fit_decoder(
     is_weighted: bool = False,
     with_products: bool = False,
     sample_weight: ArrayLike | None = None,
+    strengths: Sequence[float] = STRENGTHS,
     rng: np.random.Generator | int | None = None,
 ) -> DecoderFit:
     """Learn a decoder from margins, with weights shrunk towards the coding matrix as far as that pays.
@@ -97,6 +127,8 @@ def fit_decoder(
         bits benefit, often a lot; trees do not.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts.
+    strengths : sequence of float, default=(inf, 25, 5, 1, 0.2, 0.04, 0.008, 0.0016)
+        The strengths to compare, strongest first. The first is infinite: the coding matrix, times one factor.
     rng : numpy.random.Generator or int, optional
         For the folds.
 
@@ -121,7 +153,7 @@ def fit_decoder(
     >>> fit.loss_based_accuracy < 0.7, fit.accuracy > 0.95
     (True, True)
     """
-    n_classes, n_bits = code.coding_matrix.shape
+    n_classes, n_bits = code.n_classes, code.n_margins
     margins = as_margins(margins, n_bits)
     classes = np.asarray(class_index)
     weights = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -137,10 +169,15 @@ def fit_decoder(
     loss_based, centre = LOSS_BASED[code.codebook.kind](code, loss, is_weighted)
     n_folds = min(N_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
-    n_needed = -(-ENOUGH_HELD_OUT * n_folds // len(rows))
+    # Nothing is fitted for infinite strength, so that every sample can be held out.
+    n_needed = min(-(-ENOUGH_HELD_OUT * n_folds // len(rows)), MOST_HELD_OUT_FOLDS) if len(strengths) > 1 else n_folds
     held_out = [np.flatnonzero(fold_of_row == fold) for fold in range(min(n_folds, n_needed))]
     decoder, tried, chosen = choose_decoder(
-        margins, classes, weights, held_out, loss=loss_based.loss, centre=centre, with_products=with_products
+        *(margins, classes, weights, held_out),
+        loss=loss_based.loss,
+        centre=centre,
+        with_products=with_products,
+        strengths=strengths,
     )
     seen = np.concatenate(held_out)
     of_seen = weights[seen]
@@ -159,6 +196,9 @@ def fit_decoder(
         loss_based_accuracy=float(np.average(is_right, weights=of_seen)),
         n_margins=len(rows),
         n_held_out=len(seen),
+        held_out=rows[seen],
+        trials=tried,
+        chosen=chosen,
     )
 
 
@@ -168,7 +208,7 @@ def _nearest_target(code: Code, *_: Any) -> tuple[BlockDecoder, Centre]:
 
 
 def _minimum_loss(code: Code, loss: LossLike, is_weighted: bool) -> tuple[BlockDecoder, Centre]:
-    matrix = code.coding_matrix
+    matrix = code.indicators
     n_used = np.maximum((matrix != 0).sum(axis=1), 1) if is_weighted else np.ones(len(matrix))
     return MinimumLossDecoder(matrix, loss, is_weighted), (matrix / n_used[:, None], np.zeros(len(matrix)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -30,9 +30,8 @@ from codekin.estimators.metadata import (
     with_callbacks,
     with_other_samples,
 )
+from codekin.fitting.choice import Chosen, choose_plan, planned
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
-from codekin.fitting.orders import Orders, choose_orders
-from codekin.fitting.plan import Alternatives, Plan, code_plan
 from codekin.fitting.setting import constraints
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import IndependentBits, Learner, is_named, learner_of
@@ -73,7 +72,10 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
     codebook : str, Codebook, array or callable, default="auto"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
         +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 1,000
-        classes, and "dense_random" otherwise or if ``n_bits`` is given. :meth:`report` says why. With more than two
+        classes. Other estimators are tried on held-out samples if nothing about the code is given: as they are, with
+        dense columns and with one column per class. They get no code unless one is ahead by a standard error; single
+        trees get dense columns without a trial, naive Bayes, discriminant analysis and neighbours none. "auto" is
+        "dense_random" otherwise or if ``n_bits`` is given. :meth:`report` says which, and why. With more than two
         symbols, linear estimators get "one_vs_rest" if ``n_bits`` allows it. The bits of "eigen_targets" and
         "random_projection" are real numbers.
     n_bits : int, default=None
@@ -105,8 +107,9 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         How margins become classes. "loss" adds up the decoding losses of the bits. "learned" weights the bits for each
         class by a multinomial logistic regression on honest margins, shrunk towards the coding matrix as far as
         held-out samples suggest: with linear bits it recovers what the sum of losses discards, and its probabilities
-        are calibrated. "auto" means "learned" if the bits are linear and it pays on held-out samples, and "loss"
-        otherwise or if ``loss`` or ``calibrate`` is given; :meth:`report` says which, and why.
+        are calibrated. "auto" means "learned" if the bits are linear and it pays on held-out samples. Without a code,
+        and with one that a trial has chosen, it means one temperature if that gives better probabilities. It means
+        "loss" otherwise or if ``loss`` or ``calibrate`` is given; :meth:`report` says which, and why.
     weighted_decoding : bool, default=False
         For codes with zeros: divide the loss of a class by the number of bits that do not ignore it.
     calibrate : {"cv", "holdout"}, default=None
@@ -232,7 +235,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         if not (class_index >= 0).all():
             samples = samples.at(np.flatnonzero(class_index >= 0))
         of_learners = with_other_samples(params, X, self.classes_, self._class_index) if params else {}
-        plan, alternatives, orders = self._plan(of_learners, samples)
+        plan, alternatives, orders = self._plan(of_learners, samples, choose_plan)
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
         context = begin_callbacks(self, plan.learner, n_rounds * plan.codebook.n_bits)
         samples = Samples(X, class_index, params.get("sample_weight"))
@@ -280,7 +283,7 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
         weights, params = with_class_weight(self, X, class_index, sample_weight, params=params, learner=learner)
         samples = Samples(X, class_index, params.get("sample_weight"))
         if is_first:
-            plan, _, orders = self._plan(params, Samples(X, class_index, weights))
+            plan, _, orders = self._plan(params, Samples(X, class_index, weights), planned)
             begun = begin_fit(plan, orders)
             self._take_parts(replace(begun, model=learn_batch(begun.model, plan.learner, samples, begun.rng)))
         else:
@@ -320,12 +323,11 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
             return LogisticRegression(max_iter=1000)
         return self.estimator if learner_of(self.estimator) is None else None
 
-    def _plan(self, params: Mapping[str, Any], samples: Samples) -> tuple[Plan, Alternatives, Orders]:
+    def _plan(self, params: Mapping[str, Any], samples: Samples, choose: Callable[..., Chosen]) -> Chosen:
         """All settings of a fit, with the arguments of the learners, and the code for the samples."""
         classifier, learner = self._bit_classifier(), self._bit_learner(params)
         given, (n_classes, seed) = self.get_params(deep=False), self._n_classes_and_seed()
-        plan, alternatives, classes = code_plan(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
-        return plan, alternatives, choose_orders(plan, samples, classes=classes)
+        return choose(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
         learner = learner_of(self.estimator)

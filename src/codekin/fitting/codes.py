@@ -28,7 +28,7 @@ from codekin.decoding.decoder import Decoder
 from codekin.decoding.decoder_fit import MAX_MARGINS, DecoderFit
 from codekin.decoding.learned import LearnedDecoder
 from codekin.fitting.footprint import BYTES_PER_KEPT_WEIGHT, bytes_converted, with_remaining_memory
-from codekin.fitting.plan import Plan
+from codekin.fitting.plan import Alternatives, Plan
 from codekin.fitting.trial import class_sizes
 from codekin.learners import Checkpoints, EpochReport, Learner, Validation
 from codekin.learners.calibration import calibrate_bits
@@ -93,7 +93,7 @@ class CodesToLearn:
     generators: list[np.random.Generator]
     callbacks: Callbacks
     shared: SharedWork | None = None
-    learned_decoding: bool = False
+    alternatives: Alternatives = Alternatives()  # noqa: RUF009  (immutable)
 
     def fit(self, samples: Samples, held_out: Samples | None) -> tuple[LearnedCode, ...]:
         """Learn all codes, some of them at the same time if that fits into memory."""
@@ -134,7 +134,7 @@ class CodesToLearn:
                     held_out,
                     rng=self.generators[number],
                     options=self._options(on_epoch, number),
-                    learned_decoding=self.learned_decoding,
+                    alternatives=self.alternatives,
                 )
                 for number in group
                 if number not in known
@@ -188,14 +188,14 @@ def learned_code(
     *,
     rng: np.random.Generator,
     options: dict[str, Any],
-    learned_decoding: bool = False,
+    alternatives: Alternatives,
 ) -> LearnedCode:
     """Learn the bits of a code, and its decoder.
 
     - ``options``: ``on_epoch`` and ``checkpoints``, if there are any.
-    - ``learned_decoding``: whether a decoder is learned, too, and taken if it is better.
+    - ``alternatives``: whether a decoder is learned, too, and taken if it is better; or one that is known.
     """
-    learner = plan.learner
+    learner, (_, learned_decoding, known) = plan.learner, alternatives
     decoder = decoder_of(code, plan.loss, is_weighted=plan.weighted_decoding)
     if held_out is not None:
         options = {**options, "validation": _accuracy_on(held_out, decoder)}
@@ -205,17 +205,24 @@ def learned_code(
         bits = calibrate_bits(learner, samples, code, method=plan.calibrate, rng=rng)
     member = FittedCode(code, bits, decoder)
     X, is_final = samples.X, not hasattr(getattr(learner, "estimator", learner), "partial_fit")
-    if learned_decoding and is_final and isinstance(X, np.ndarray) and (X[:2] == X[0]).all() and (X[0] == X).all():
+    if learned_decoding and is_final and are_alike(X):
         # No bit can learn anything from equal rows: every sample gets the frequencies of the classes.
         sizes, nothing = class_sizes(samples, code.n_classes), np.zeros((code.n_classes, code.n_bits))
         of_classes = LearnedDecoder(nothing, np.log(sizes / sizes.sum()), decoder.loss)
         return LearnedCode(replace(member, decoder=of_classes), decoder.loss)
+    if known is not None:
+        return LearnedCode(replace(member, decoder=known.decoder), decoder.loss, known)
     fit, rng = None, rng.spawn(1)[0]
     if plan.decoding == "learned" or learned_decoding:
         fit = learned_decoder(plan, member, samples, rng, is_trial=plan.decoding != "learned")
     if fit is not None and (plan.decoding == "learned" or fit.accuracy >= fit.loss_based_accuracy):
         member = replace(member, decoder=fit.decoder)
     return LearnedCode(member, decoder.loss, fit)
+
+
+def are_alike(X: Any) -> bool:
+    """Whether all rows of an array are equal."""
+    return isinstance(X, np.ndarray) and bool((X[:2] == X[0]).all() and (X[0] == X).all())
 
 
 def compressed(member: FittedCode, plan: Plan, held_out: Samples | None) -> FittedCode:
@@ -368,6 +375,11 @@ def _out_of_fold_margins(
 ) -> tuple[Margins, IntArray]:
     """Margins that the bits did not learn from, and their rows, computed in the cheapest way."""
     bits, code = member.bits, member.code
+    known = np.flatnonzero(samples.class_index >= 0)
+    if len(known) > MAX_MARGINS and has_enough_samples(bits, Samples(None, samples.class_index[known]), code):
+        # Leaving one of so many out changes nothing, and margins of all would take more memory than the bits.
+        rows = np.sort(rng.permutation(known)[:MAX_MARGINS])
+        return bits.margins(rows_at(samples.X, rows)), rows
     report("finding margins of samples by bits without them, for the decoder")
     found = approximate_out_of_fold_margins(bits, samples, code, n_margins=n_wanted, rng=rng)
     if found is None:

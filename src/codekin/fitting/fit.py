@@ -102,7 +102,7 @@ def fit_model(
         generators = [rng] * len(codes)  # in turn
     else:
         generators = [rng, *(rng.spawn(len(codes) - 1) if len(codes) > 1 else ())]
-    to_learn = CodesToLearn(plan, codes, generators, callbacks, shared, alternatives.learned_decoding)
+    to_learn = CodesToLearn(plan, codes, generators, callbacks, shared, alternatives)
     if plan.is_ranked:
         model, temperature, first = fit_ranked(to_learn, samples, held_out, rng, with_temperature=with_temperature)
     else:

@@ -18,6 +18,7 @@ from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassDistances
 from codekin.code import FloatArray
 from codekin.code.codebook import kind_of_matrix
+from codekin.codebooks.symbols import NO_CODE
 from codekin.decoding import Loss
 from codekin.fitting.trial import Trial
 from codekin.measures import Evaluation, evaluation_text
@@ -256,9 +257,14 @@ def report_text(report: FitReport, measured_on: str = "sample") -> str:
     learner = f", {report.learner} learner" if report.learner else ""
     columns = counted(report.n_bits, report._words.unit) + report._words.symbols.format(report.n_symbols)
     rows = {}
-    if report.codebook_reason:
-        rows["codebook chosen since"] = report.codebook_reason
-    rows["minimum distance rho"] = f"{report.min_distance:g}"
+    code = f"{columns}{of_codes}: {report.codebook} codebook, {report.assignment} assignment{learner}"
+    if report.codebook == NO_CODE:
+        code = "no code: the learner as it is"
+        rows["chosen since"] = report.codebook_reason
+    else:
+        if report.codebook_reason:
+            rows["codebook chosen since"] = report.codebook_reason
+        rows["minimum distance rho"] = f"{report.min_distance:g}"
     of_samples = {}
     if not isnan(report.class_codeword_score):
         spread = report.standard_deviations_below_random
@@ -277,8 +283,7 @@ def report_text(report: FitReport, measured_on: str = "sample") -> str:
         )
     return "\n".join(
         [
-            f"{counted(report.n_classes, 'class')}, {columns}{of_codes}: "
-            f"{report.codebook} codebook, {report.assignment} assignment{learner}",
+            f"{counted(report.n_classes, 'class')}, {code}",
             *(f"  {name:<30} {value}" for name, value in rows.items()),
             *report._measures(measured_on),
             *(f"  {name:<30} {value}" for name, value in of_samples.items()),

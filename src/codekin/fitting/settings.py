@@ -94,7 +94,7 @@ ECOC_SETTINGS = table_of(
         "codebook",
         AUTO,
         "Which codewords exist.",
-        auto="one_vs_rest for linear estimators and up to 1,000 classes, else dense_random",
+        auto="one_vs_rest for linear estimators and up to 1,000 classes; else none, or dense_random if that is better",
     ),
     Setting("n_bits", None, "How many bits codewords have.", numbers=_at_least(1), is_optional=True),
     Setting(

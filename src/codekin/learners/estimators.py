@@ -89,6 +89,40 @@ def linear_types() -> tuple[Any, ...]:
     return LinearClassifierMixin, LinearModel, SGDRegressor
 
 
+def describes_classes(estimator: Any) -> bool:
+    """Whether a learner describes each class on its own.
+
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> describes_classes(GaussianNB()), describes_classes(KNeighborsClassifier())
+    (True, False)
+    """
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    from sklearn.naive_bayes import CategoricalNB, GaussianNB, _BaseDiscreteNB
+
+    discriminants = LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    return isinstance(_last_step(estimator), (*discriminants, GaussianNB, CategoricalNB, _BaseDiscreteNB))
+
+
+def is_tree(estimator: Any) -> bool:
+    """Whether a learner is a single tree, which errs differently on every column."""
+    from sklearn.tree import BaseDecisionTree
+
+    return isinstance(_last_step(estimator), BaseDecisionTree)
+
+
+def gains_by_sets(estimator: Any) -> bool:
+    """Whether sets of classes may be learned better than classes: not by votes, or class by class."""
+    from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
+
+    is_voter = isinstance(_last_step(estimator), KNeighborsClassifier | RadiusNeighborsClassifier)
+    return not is_voter and not describes_classes(estimator)
+
+
+def _last_step(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+
+
 LEAST_PROBABILITY = 1e-3
 """The least probability of a symbol, relative to chance: a forest of a few trees cannot really rule anything out, and
 one confident mistake must not outweigh all other columns."""
@@ -113,15 +147,21 @@ def declared_limit(estimator: Any) -> int | None:
     return None if inner is None or isinstance(inner, str) else declared_limit(inner)
 
 
-def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> FloatArray:
+LEAST_OF_ONE = float(np.finfo(np.float64).eps)
+"""The same of a single column, whose probabilities are those of its predictor."""
+
+
+def symbol_margins(
+    predictor: Any, X: Any, known: IntArray, n_symbols: int, least: float = LEAST_PROBABILITY
+) -> FloatArray:
     """The margins of all symbols of a column, (n_samples, n_symbols); ``known`` are the symbols of its classes.
 
-    Symbols that the predictor has not seen are as improbable as those that it rules out.
+    Symbols that the predictor has not seen are as improbable as those that it rules out: ``least``, relative to chance.
     """
     from sklearn.exceptions import NotFittedError
 
     n_samples, chance = n_samples_in(X), 1 / len(known)
-    margins = np.full((n_samples, n_symbols), np.log(LEAST_PROBABILITY))
+    margins = np.full((n_samples, n_symbols), np.log(least))
     if len(known) == 1:
         margins[:, known] = 0.0
         return margins
@@ -130,8 +170,7 @@ def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> F
     except NotFittedError:
         # partial_fit has not shown this column any sample.
         return np.zeros((n_samples, n_symbols))
-    share = LEAST_PROBABILITY * chance
-    margins[:, known] = np.log((1 - LEAST_PROBABILITY) * probabilities + share) - np.log(chance)
+    margins[:, known] = np.log((1 - least) * probabilities + least * chance) - np.log(chance)
     return margins
 
 

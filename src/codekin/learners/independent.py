@@ -23,6 +23,8 @@ from codekin._system.parallel import n_workers, share_work, with_workers
 from codekin._system.rows import n_samples_in
 from codekin.code import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.estimators import (
+    LEAST_OF_ONE,
+    LEAST_PROBABILITY,
     bit_margins,
     is_per_sample,
     is_plain_linear,
@@ -124,7 +126,8 @@ class EstimatorBits:
             margins = [bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
         else:
             parts = zip(self.predictors, seen, self.symbols, strict=False)
-            margins = [symbol_margins(*part, self.n_symbols) for part in parts]
+            least = LEAST_PROBABILITY if len(self.predictors) > 1 else LEAST_OF_ONE
+            margins = [symbol_margins(*part, self.n_symbols, least) for part in parts]
         return bounded_margins(np.column_stack(margins))
 
     def linear_rows(self) -> LinearRows | None:

@@ -1,0 +1,298 @@
+"""Whether a code pays: the learner as it is against a code of its bits, on samples that neither has learned from.
+
+The learner as it is has no code: a single column with a symbol for every class. It is the simpler choice, so a code is
+taken only if it is ahead by more than a standard error. The margins of the held-out samples serve everything: the
+choice, the weights of a learned decoder, and a temperature for probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from sklearn.utils import get_tags
+
+from codekin._system.messages import counted
+from codekin.code import Code, FloatArray, IntArray
+from codekin.codebooks import dense_random
+from codekin.codebooks.symbols import single_column
+from codekin.decoding import fit_decoder
+from codekin.decoding.decoder_fit import DecoderFit
+from codekin.fitting.codes import are_alike
+from codekin.fitting.orders import Orders, choose_orders
+from codekin.fitting.plan import DEFAULT_CODES, MAX_COLUMNS, Alternatives, Plan, Seed, code_plan
+from codekin.fitting.settings import ECOC_SETTINGS
+from codekin.learners import Learner
+from codekin.learners.estimators import declared_limit, describes_classes, gains_by_sets, is_tree, learns_linearly
+from codekin.progress import stage
+from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
+
+LEAST_SAMPLES = 50
+"""Fewer samples are too few to hold some out."""
+FEW_SAMPLES, LARGER_PART = 300, 3
+"""The trial of a code learns from a third of the samples; of fewer than these, from either half in turn."""
+MOST_LEARNED, MOST_HELD_OUT = 5_000, 2_500
+"""The most samples that the trial of a code learns from, and that are held out."""
+MOST_FOLDS = 3
+"""The most folds that are held out of a learner that is tried without a code."""
+LEARNED_PER_CLASS = 20
+"""But it learns from this many for each class, if there are so many."""
+CLEAR, CLEAR_WEIGHTS = 1.0, 2.0
+"""A code counts as better if it is so by more than this many standard errors, and so do weights of the learner's own
+probabilities, which were fitted to the same samples."""
+CLEAR_REST = 0.5
+"""The same for one-vs-rest: neither it nor the learner as it is may be much better than the other."""
+STRENGTHS = (np.inf, 1.0, 0.1, 0.01)
+"""How strongly such weights are pulled towards the learner's own probabilities. Only learners that describe classes get
+any: margins of others depend on how many samples they have learned from, and a trial has fewer."""
+FEW_DRAWS = 500
+"""Of dense codebooks: the best of more is found in more time than cheap learners take to learn."""
+CLEAR_GAIN = 0.02
+"""The learner's own probabilities are changed only if its log loss falls by this share, too."""
+
+
+Split = tuple[IntArray, IntArray]
+"""Samples to learn from, and those that are held out."""
+
+
+class Chosen(NamedTuple):
+    """A plan, what samples may still change in it, and the order of its classes."""
+
+    plan: Plan
+    alternatives: Alternatives
+    orders: Orders
+
+    def because(self, reason: str) -> Chosen:
+        """The same with the reason for its codebook."""
+        return self._replace(plan=replace(self.plan, reason=reason))
+
+
+def planned(
+    given: Mapping[str, Any],
+    classifier: Any,
+    learner: Learner,
+    samples: Samples,
+    *,
+    n_classes: int,
+    seed: Seed,
+    policy: str = "",
+) -> Chosen:
+    """The plan of :func:`code_plan`, without a trial; ``policy`` names an assignment that is found in another way."""
+    plan, alternatives, classes = code_plan(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
+    plan = replace(plan, policy=policy)
+    return Chosen(plan, alternatives, choose_orders(plan, samples, classes=classes))
+
+
+def choose_plan(
+    given: Mapping[str, Any], classifier: Any, learner: Learner, samples: Samples, *, n_classes: int, seed: Seed
+) -> Chosen:
+    """The plan of a fit from the parameters of a :class:`codekin.ECOCClassifier`: see :func:`code_plan`.
+
+    If the code is left open, held-out samples choose between the learner as it is and a code. Linear learners get a
+    code without a trial: their decoder is compared with one-vs-rest in any case. Single trees get a dense code: trees
+    of different columns err differently. Neighbours, and learners that describe each class on its own, get none: their
+    bits know nothing more.
+    """
+    may_gain = classifier is None or gains_by_sets(classifier)
+    if are_alike(samples.X) or not _is_open(given, classifier, n_classes) or (may_gain and learns_linearly(classifier)):
+        return planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
+    trial = _Trial.of(learner, samples, np.random.default_rng((*seed, 1)))
+
+    def plan_of(policy: str = "", **settings: Any) -> Chosen:
+        changed = {**given, **settings}
+        return planned(changed, classifier, learner, samples, n_classes=n_classes, seed=seed, policy=policy)
+
+    _, n_bits, _ = DEFAULT_CODES["signs"](learner, n_classes, None, 2)
+    quick = partial(dense_random, n_draws=FEW_DRAWS)
+    dense = partial(plan_of, policy=given["assignment"], codebook=quick, n_bits=n_bits, assignment="steepest_descent")
+    alone = plan_of(codebook=single_column(n_classes))
+    if len(trial.rows) < LEAST_SAMPLES:
+        few = f"there are fewer than {LEAST_SAMPLES} samples, and its bits would know nothing more"
+        return plan_of() if may_gain else alone.because(few)
+    if is_tree(classifier):
+        with stage("finding the temperature of the code"):
+            coded = trial.judged(dense(), trial.parts(n_classes))
+        assert coded is not None
+        return coded.chosen.because("trees of different columns correct each other's mistakes")
+    with stage("trying the learner without a code"):
+        splits = trial.parts(n_classes) if may_gain else trial.folds()
+        own = trial.judged(alone, splits)
+    if own is None:
+        return plan_of()
+    if not may_gain:
+        return own.chosen.because(f"{own.text}, and its bits would know nothing more; {own.probabilities}")
+    best = _against_codes(trial, own, splits, dense, partial(plan_of, codebook="one_vs_rest"))
+    if best.chosen.plan.codebook is alone.plan.codebook and len(trial.rows) > LARGER_PART * MOST_LEARNED:
+        again = trial.judged(alone, trial.folds())
+        best = best if again is None else again.because(best.chosen.plan.reason)
+    return best.chosen
+
+
+def _against_codes(
+    trial: _Trial, own: _Judged, splits: list[Split], dense: Callable[[], Chosen], one_vs_rest: Callable[[], Chosen]
+) -> _Judged:
+    """The learner as it is, or a code that is better; one-vs-rest is tried only if a dense code is not."""
+    with stage("trying a code"):
+        other = trial.judged(dense(), splits)
+    assert other is not None
+    if other.is_ahead_of(own):
+        bits = counted(other.chosen.plan.codebook.n_bits, "bit")
+        return other.because(f"{bits} get {other.accuracy:.1%} {own.held_out}, the learner as it is {own.accuracy:.1%}")
+    with stage("trying one-vs-rest"):
+        rest = trial.judged(one_vs_rest(), splits)
+    assert rest is not None
+    if rest.is_ahead_of(own, CLEAR_REST):
+        text = f"one-vs-rest gets {rest.accuracy:.1%} {own.held_out}, the learner as it is {own.accuracy:.1%}"
+        return rest.because(f"{text}, a dense code {other.accuracy:.1%}")
+    codes = f"a dense code {other.accuracy:.1%}, one-vs-rest {rest.accuracy:.1%}"
+    return own.because(f"{own.text}, {codes}; {own.probabilities}")
+
+
+def _is_open(given: Mapping[str, Any], classifier: Any, n_classes: int) -> bool:
+    """Whether the code is left open, and the learner may learn all classes at once."""
+    asked = ("codebook", "n_bits", "n_symbols", "class_distances", "assignment", "loss", "decoding")
+    is_default = all(_is_default(name, given[name]) for name in (*asked, "weighted_decoding", "calibrate"))
+    if not (is_default and classifier is not None and 2 < n_classes <= MAX_COLUMNS):
+        return False
+    # The weights of the two sides of a bit are not those of classes.
+    has_sides = isinstance(getattr(classifier, "class_weight", None), dict)
+    of_classes = get_tags(classifier).classifier_tags
+    is_multiclass = of_classes is not None and of_classes.multi_class
+    return is_multiclass and not has_sides and declared_limit(classifier) is None
+
+
+def _is_default(name: str, value: Any) -> bool:
+    default = ECOC_SETTINGS[name].default
+    return value is default or (isinstance(value, str | bool) and value == default)
+
+
+class _Judged(NamedTuple):
+    """A plan with the best decoder for it, and how good that is on held-out samples."""
+
+    chosen: Chosen
+    is_right: NDArray[np.bool_]
+    weights: FloatArray
+    """Of the held-out samples."""
+    probabilities: str = ""
+    """What becomes of those of the learner."""
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.average(self.is_right, weights=self.weights))
+
+    @property
+    def held_out(self) -> str:
+        return f"of {counted(len(self.is_right), 'held-out sample')} right"
+
+    @property
+    def text(self) -> str:
+        return f"the learner as it is gets {self.accuracy:.1%} {self.held_out}"
+
+    def because(self, reason: str) -> _Judged:
+        return self._replace(chosen=self.chosen.because(reason))
+
+    def is_ahead_of(self, other: _Judged, least: float = CLEAR) -> bool:
+        return _is_clear(self.is_right, other.is_right, self.weights, least)
+
+
+def _is_clear(larger: NDArray[Any], smaller: NDArray[Any], weights: FloatArray, least: float = CLEAR) -> bool:
+    """Whether numbers are larger than others of the same samples by more than some standard errors."""
+    gains, share = larger.astype(np.float64) - smaller, weights / weights.sum()
+    gain = float(share @ gains)
+    return bool(gain > 0 and gain > least * np.sqrt(share**2 @ (gains - gain) ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """Samples, some of which are held out.
+
+    - ``rows``: those that have a class and a weight.
+    """
+
+    learner: Any
+    samples: Samples
+    weights: FloatArray
+    rows: IntArray
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, learner: Any, samples: Samples, rng: np.random.Generator) -> _Trial:
+        given = samples.weights
+        weights = np.ones(len(samples)) if given is None else np.asarray(given, dtype=np.float64)
+        rows = np.flatnonzero((samples.class_index >= 0) & (weights > 0))
+        return cls(replace(learner, tasks=None), samples, weights, rows, rng)
+
+    def parts(self, n_classes: int) -> list[Split]:
+        """The samples to learn from, and those that are held out: few are enough to compare two learners."""
+        are_few = len(self.rows) < FEW_SAMPLES
+        fold = stratified_folds(self.samples.class_index[self.rows], 2 if are_few else LARGER_PART, self.rng)
+        first, others = self.rows[fold == 0], self.rows[fold > 0]
+        if are_few:
+            return [(first, others), (others, first)]
+        most = max(MOST_LEARNED, LEARNED_PER_CLASS * n_classes)
+        return [(self._some(first, most), self._some(others, MOST_HELD_OUT))]
+
+    def folds(self) -> list[Split]:
+        """The same with nearly all samples to learn from, until enough are held out.
+
+        Neighbours are much less sure with fewer samples; a tenth is held out at a time.
+        """
+        n_folds = N_FOLDS if describes_classes(self.learner.estimator) else 2 * N_FOLDS
+        fold = stratified_folds(self.samples.class_index[self.rows], n_folds, self.rng)
+        found, n_found = list[Split](), 0
+        for number in range(MOST_FOLDS):
+            held_out = self._some(self.rows[fold == number], MOST_HELD_OUT)
+            found.append((np.setdiff1d(self.rows, held_out), held_out))
+            n_found += len(held_out)
+            if n_found >= MOST_HELD_OUT:
+                break
+        return found
+
+    def _some(self, rows: IntArray, most: int) -> IntArray:
+        return rows if len(rows) <= most else np.sort(self.rng.permutation(rows)[:most])
+
+    def judged(self, chosen: Chosen, splits: list[Split]) -> _Judged | None:
+        """How good a plan is on samples that are held out; None if its learner cannot learn all classes at once."""
+        plan, rng = chosen.plan, self.rng.spawn(1)[0]
+        code = Code(plan.codebook, chosen.orders.first)
+        is_alone, margins = code.codebook.has_symbol_margins, []
+        for learned, held_out in splits:
+            class_index = np.full(len(self.samples), -1)
+            class_index[learned] = self.samples.class_index[learned]
+            try:
+                bits = self.learner.fit(replace(self.samples, class_index=class_index), code, rng=rng)
+                margins.append(bits.margins(rows_at(self.samples.X, held_out)))
+            except (ValueError, TypeError, ArithmeticError, RuntimeError):
+                if is_alone:
+                    return None
+                raise
+        rows = np.concatenate([held_out for _, held_out in splits])
+        classes, weights, values = self.samples.class_index[rows], self.weights[rows], np.concatenate(margins)
+        strengths = STRENGTHS if describes_classes(self.learner.estimator) else STRENGTHS[:1]
+        found = fit_decoder(values, classes, code, loss=plan.loss, sample_weight=weights, strengths=strengths, rng=SEED)
+        some = found.held_out
+        if not is_alone:
+            return _Judged(_with_decoder(chosen, found), found.is_right, weights[some])
+        is_right = values[some].argmax(axis=1) == classes[some]
+        if _is_clear(found.is_right, is_right, weights[some], CLEAR_WEIGHTS):
+            chosen, changed = _with_decoder(chosen, found), "its probabilities are weighted for each class"
+            return _Judged(chosen, found.is_right, weights[some], changed)
+        found, log_losses = found.scaled(), -log_softmax(values[some], axis=1)[np.arange(len(some)), classes[some]]
+        mean = float(np.average(log_losses, weights=weights[some]))
+        if found.log_loss < (1 - CLEAR_GAIN) * mean and _is_clear(log_losses, found.sample_log_losses, weights[some]):
+            changed = f"one temperature reduces its log loss from {mean:.3f} to {found.log_loss:.3f}"
+            return _Judged(_with_decoder(chosen, found), is_right, weights[some], changed)
+        return _Judged(chosen, is_right, weights[some], "its probabilities are its own")
+
+
+SEED = 0
+"""All decoders are compared on the same folds."""
+
+
+def _with_decoder(chosen: Chosen, found: DecoderFit) -> Chosen:
+    return chosen._replace(alternatives=Alternatives(decoder_fit=found))
