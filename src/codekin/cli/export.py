@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from codekin._system.memory import in_units
+from codekin._system.messages import Need
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel
 from codekin.cli.options import App, Quiet, Trust, check_needs, check_sources, named
 from codekin.data.row_features import takes_vectors
 from codekin.deploy.export import export_onnx, export_page
-from codekin.fitting.setting import Need
 
 app = App()
 

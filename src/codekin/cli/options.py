@@ -11,16 +11,18 @@ from functools import wraps
 from numbers import Integral
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from codekin._system.memory import in_bytes
-from codekin._system.messages import not_installed, suggestion
+from codekin._system.messages import Need, Spelled, not_installed, suggestion
 from codekin._system.parallel import with_workers
 from codekin.cli.main import App as App  # noqa: PLC0414
 from codekin.data import FORMATS
-from codekin.fitting.setting import Need, Setting, Spelled
+
+if TYPE_CHECKING:
+    from codekin.fitting.setting import Setting
 
 
 def one_of(choices: Iterable[str]) -> Callable[[str], str]:

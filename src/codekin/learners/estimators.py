@@ -10,17 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import SGDRegressor
-from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
-from sklearn.utils.validation import _num_samples
 
+from codekin._system.rows import n_samples_in
 from codekin.code import FloatArray, IntArray
 
-LINEAR_REGRESSORS = (LinearModel, SGDRegressor)
-"""What scikit-learn's linear regressors are derived from."""
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size instead of infinite ones."""
 
@@ -85,7 +78,15 @@ def learns_linearly(estimator: Any) -> bool:
         return learns_linearly(estimator.steps[-1][1])
     if hasattr(estimator, "estimator") and hasattr(estimator, "cv"):
         return learns_linearly(estimator.estimator)
-    return isinstance(estimator, LinearClassifierMixin) or hasattr(estimator, "decoding_loss")
+    return isinstance(estimator, linear_types()[0]) or hasattr(estimator, "decoding_loss")
+
+
+def linear_types() -> tuple[Any, ...]:
+    """What scikit-learn's linear classifiers are derived from, then its linear regressors."""
+    from sklearn.linear_model import SGDRegressor
+    from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
+
+    return LinearClassifierMixin, LinearModel, SGDRegressor
 
 
 LEAST_PROBABILITY = 1e-3
@@ -117,7 +118,9 @@ def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> F
 
     Symbols that the predictor has not seen are as improbable as those that it rules out.
     """
-    n_samples, chance = _num_samples(X), 1 / len(known)
+    from sklearn.exceptions import NotFittedError
+
+    n_samples, chance = n_samples_in(X), 1 / len(known)
     margins = np.full((n_samples, n_symbols), np.log(LEAST_PROBABILITY))
     if len(known) == 1:
         margins[:, known] = 0.0
@@ -134,6 +137,8 @@ def symbol_margins(predictor: Any, X: Any, known: IntArray, n_symbols: int) -> F
 
 def _probabilities(predictor: Any, X: Any) -> FloatArray:
     """The probabilities of the predictor, or the softmax of its scores if it has none."""
+    from scipy.special import log_softmax
+
     if hasattr(predictor, "predict_proba"):
         given = np.asarray(predictor.predict_proba(X), dtype=np.float64)
         return np.asarray(given / np.maximum(given.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
@@ -145,6 +150,8 @@ def _probabilities(predictor: Any, X: Any) -> FloatArray:
 
 def seeded(estimator: Any, seed: int) -> Any:
     """A clone of the estimator whose random states are set from the seed if they are None."""
+    from sklearn.base import clone
+
     copy = clone(estimator)
     stream = np.random.default_rng(seed)
     to_set = {
@@ -159,10 +166,11 @@ def is_plain_linear(predictor: Any) -> bool:
     """Whether the margin is X @ coef_.T + intercept_ and nothing else."""
     if not hasattr(predictor, "coef_"):
         return False
-    if isinstance(predictor, LinearClassifierMixin):
-        return getattr(type(predictor), "decision_function", None) is LinearClassifierMixin.decision_function
+    classifiers, *regressors = linear_types()
+    if isinstance(predictor, classifiers):
+        return getattr(type(predictor), "decision_function", None) is classifiers.decision_function
     # Some versions of scikit-learn's regressors override predict to call the one that they inherit; others' may differ.
-    return isinstance(predictor, LINEAR_REGRESSORS) and type(predictor).__module__.startswith("sklearn.")
+    return isinstance(predictor, tuple(regressors)) and type(predictor).__module__.startswith("sklearn.")
 
 
 def is_per_sample(value: Any, n_samples: int) -> bool:
@@ -176,15 +184,17 @@ def is_per_sample(value: Any, n_samples: int) -> bool:
 
 def bit_margins(predictor: Any, X: Any) -> FloatArray:
     """The margins of one bit: scores, log-odds, or what a regressor predicts."""
+    from sklearn.exceptions import NotFittedError
+
     try:
         if hasattr(predictor, "decision_function"):
-            return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(_num_samples(X))
+            return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(n_samples_in(X))
         if not hasattr(predictor, "predict_proba"):  # a regressor
-            return np.asarray(predictor.predict(X), dtype=np.float64).reshape(_num_samples(X))
+            return np.asarray(predictor.predict(X), dtype=np.float64).reshape(n_samples_in(X))
         probability = np.asarray(predictor.predict_proba(X))[:, 1]
     except NotFittedError:
         # partial_fit has not shown this bit a sample of either side.
-        return np.zeros(_num_samples(X))
+        return np.zeros(n_samples_in(X))
     with np.errstate(divide="ignore"):
         log_odds = np.log(probability) - np.log1p(-probability)
     return np.asarray(np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT), dtype=np.float64)
