@@ -72,7 +72,7 @@ class Sketch(NamedTuple):
 
         With the covariance C of the rows, that is given by the largest singular values of ``vectors @ C**0.5``.
         """
-        n = min(SKETCH_DIMENSIONS, vectors.shape[1] // 2)
+        n = min(SKETCH_DIMENSIONS, vectors.shape[1])
         with single_blas():
             deviations = vectors - vectors.mean(axis=0)
             variances, axes = np.linalg.eigh((rows.T @ rows).astype(np.float64) / len(rows))

@@ -8,7 +8,7 @@ costs the same for any number of classes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -31,6 +31,8 @@ NEAREST, DRAWN = 50, 10
 """How many of the nearest classes, and of all of them, a sample meets besides its own."""
 STEP_OF_ONE, LARGEST_STEP = 20.0, 6.0
 """The first step for one sample per class, and at most: that many divided by the root of the samples per class."""
+STEPS = (1.0, 0.15)
+"""The factors of the first step that are tried: sentences are better learned with large ones, noise with small ones."""
 STEP_OF_BIAS = 0.1
 LENGTH_OF_START = 10.0
 """The vectors start from the class means, scaled to this length."""
@@ -42,7 +44,7 @@ ROWS_AT_ONCE = 4_096
 ROWS_OF_SKETCH = 20_000
 MEMBERS_PER_SAMPLE = 5
 """How many of the nearest classes of a sample are looked at in its cell, besides its own class."""
-LEAST_DIRECTIONS = 0.02
+LEAST_DIRECTIONS = 0.1
 """If fewer directions than this share of the features have nearly all variance, features are scaled one by one."""
 
 
@@ -174,7 +176,7 @@ def _make_pass(
     from codekin.kernels.class_search import class_softmax_pass
 
     n_rows, n_classes = len(data.rows), len(bias)
-    first_step = min(STEP_OF_ONE * (n_classes / max(n_rows, 1)) ** 0.5, LARGEST_STEP) * learner.step
+    first_step = min(STEP_OF_ONE * (n_classes / max(n_rows, 1)) ** 0.5, LARGEST_STEP) * (learner.step or STEPS[0])
     order = pass_order(n_rows, seed + epoch, is_shuffled=learner.shuffle)
     rng = np.random.default_rng([seed, epoch])
     for block in data.blocks():
@@ -242,8 +244,9 @@ class VectorSoftmax(CheckedLearner):
     ----------
     n_epochs : int, default=8
         How many passes over the samples.
-    step : float, default=1.0
-        Multiplies the first step, which is 20 divided by the root of the samples per class, and at most 6.
+    step : float, optional
+        Multiplies the first step, which is 20 divided by the root of the samples per class, and at most 6. By default
+        held-out samples choose between 1 and 0.15, which is better for classes that overlap.
     shuffle : bool, default=True
         Whether each pass has a new random order.
     class_weight : "balanced" or array-like of shape (n_classes,), optional
@@ -265,7 +268,7 @@ class VectorSoftmax(CheckedLearner):
     """
 
     n_epochs: int = 8
-    step: float = 1.0
+    step: float | None = None
     shuffle: bool = True
     class_weight: Literal["balanced"] | ArrayLike | None = None
     max_memory: int | None = None
@@ -282,6 +285,11 @@ class VectorSoftmax(CheckedLearner):
     """Of one node, which has all classes."""
     has_vectors: ClassVar[bool] = True
     """Whether every class has a vector of its own."""
+
+    @property
+    def tried(self) -> tuple[VectorSoftmax, ...]:
+        """The learners that held-out samples choose from: of several steps, unless it is given."""
+        return tuple(replace(self, step=step) for step in STEPS) if self.step is None else (self,)
 
     @staticmethod
     def n_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
