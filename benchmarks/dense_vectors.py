@@ -35,7 +35,10 @@ def stored(path):
 
 def made_up(n_classes, n_features=128, per_class=3, n_test=2_000, noise=1.6):
     rng = np.random.default_rng(0)
-    large, small = rng.normal(size=(n_classes // 200 + 1, n_features)), rng.normal(size=(n_classes // 10 + 1, n_features))
+    large, small = (
+        rng.normal(size=(n_classes // 200 + 1, n_features)),
+        rng.normal(size=(n_classes // 10 + 1, n_features)),
+    )
     every = np.arange(n_classes)
     means = large[every // 200] + 0.8 * small[every // 10] + 0.7 * rng.normal(size=(n_classes, n_features))
 
@@ -69,10 +72,10 @@ def flat_softmax(X, y, n_classes, passes, rate, batch=256):
             p /= len(some)
             step += 1
             size = rate * (1 - step / n_steps) * (1 - 0.999**step) ** 0.5 / (1 - 0.9**step)
-            for own, g, m, v in ((W, p.T @ X[some], *state[:2]), (b, p.sum(axis=0), *state[2:])):
-                m += 0.1 * (g - m)
-                v += 0.001 * (g * g - v)
-                own -= size * m / (np.sqrt(v) + 1e-8)
+            for own, g, (m, v) in ((W, p.T @ X[some], state[:2]), (b, p.sum(axis=0), state[2:])):
+                np.add(m, 0.1 * (g - m), out=m)
+                np.add(v, 0.001 * (g * g - v), out=v)
+                np.subtract(own, size * m / (np.sqrt(v) + 1e-8), out=own)
     return W, b
 
 
@@ -109,18 +112,25 @@ def contenders(X, y, X_test, n_classes, arguments):
     # Centred and scaled by one number, which suits all sets.
     centre = X.mean(axis=0)
     scale = np.sqrt(((X - centre) ** 2).sum(axis=1).mean())
-    Z, Z_test = (X - centre) / scale, (X_test - centre) / scale
+    Z = (X - centre) / scale
     for passes in arguments.passes:
         for rate in arguments.rates:
             seconds = processor_seconds(lambda p=passes, r=rate: found.update(W=flat_softmax(Z, y, n_classes, p, r)))
             W, b = found["W"]
-            answer, micros = timed(lambda rows, W=W, b=b: batched(lambda s: (s @ W.T + b).argmax(axis=1), (rows - centre) / scale))
+            answer, micros = timed(
+                lambda rows, W=W, b=b: batched(lambda s: (s @ W.T + b).argmax(axis=1), (rows - centre) / scale)
+            )
             yield f"flat softmax, {passes} passes, {rate:g}", seconds, answer, micros, f"{W.nbytes / 1e6:.1f}"
     if len(X) * n_classes * X.shape[1] <= MOST_FOR_LOGISTIC:
         for C in (1.0, 10.0):
             model = LogisticRegression(C=C, max_iter=50)
             seconds = processor_seconds(lambda m=model: m.fit(Z, y))
-            yield f"LogisticRegression, C={C:g}", seconds, *timed(lambda rows, m=model: m.predict((rows - centre) / scale)), ""
+            yield (
+                f"LogisticRegression, C={C:g}",
+                seconds,
+                *timed(lambda rows, m=model: m.predict((rows - centre) / scale)),
+                "",
+            )
     seconds = processor_seconds(lambda: found.update(near=neighbours(X, y, X_test, n_classes)))
     for name, answer in zip(("1 nearest neighbour", "20 nearest neighbours"), found["near"], strict=True):
         yield name, 0.0, answer, f"{1e6 * seconds / len(X_test):.0f}", f"{X.nbytes / 1e6:.1f}"

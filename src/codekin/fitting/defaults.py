@@ -291,12 +291,15 @@ def has_vectors(learner: Any) -> bool:
 def _may_have_vectors(s: FitSettings) -> bool:
     """Whether there are many classes of dense samples, nothing asks for a code, and there is memory for vectors."""
     given, most = s.given, getattr(s.given["estimator"], "max_memory", None)
-    is_open = all(isinstance(given[name], str | int | None) and given[name] in ("auto", value) for name, value in OF_VECTORS.items())
+    is_open = all(
+        isinstance(given[name], str | int | None) and given[name] in ("auto", value)
+        for name, value in OF_VECTORS.items()
+    )
     is_open &= given["width"] == "auto" and given["max_bits"] is None and is_auto(given["loss"])
     is_plain = given["taxonomy"] is None and not given["n_reserved"] and given["code"] == "auto"
     if not (is_open and is_plain and s.n_classes >= MANY_CLASSES) or is_sparse(s.X):
         return False
-    return VectorSoftmax.n_bytes(*s.X.shape, s.n_classes) <= min(
+    return VectorSoftmax.n_bytes(s.X.shape[0], s.X.shape[1], s.n_classes) <= min(
         limit for limit in (most, available_memory(), np.inf) if limit is not None
     )
 
@@ -326,7 +329,7 @@ def _is_compact(s: Any) -> bool:
 
 @dataclass(frozen=True)
 class AutoLearner:
-    """AROW on narrow trellises, softmax on wider ones and on trees, LinearSVM of few classes, vectors: what "auto" means.
+    """AROW on narrow trellises, softmax on wider ones and on trees, LinearSVM, VectorSoftmax: what "auto" means.
 
     At width 2 softmax is within half a point of AROW on the same bits, for about twice the time; from width 5 on it is
     one to two points better (``benchmarks/trellis_softmax.py``).

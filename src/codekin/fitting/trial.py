@@ -80,10 +80,7 @@ def hold_out_samples(samples: Samples, rng: np.random.Generator, *, is_copied: b
     is_held = np.zeros(len(class_index), dtype=bool)
     is_held[shuffled[may_go][: max(1, round(HELD_OUT_SHARE * len(class_index)))]] = True
     kept = np.flatnonzero(~is_held)
-    if is_copied:
-        rest = samples.at(kept)
-    else:
-        rest = replace(samples, class_index=np.where(is_held, -1, class_index))
+    rest = samples.at(kept) if is_copied else replace(samples, class_index=np.where(is_held, -1, class_index))
     return Holdout(rest, samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory())
 
 

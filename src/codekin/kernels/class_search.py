@@ -13,7 +13,7 @@ from codekin.kernels.compiling import njit
 LEAST_STEP = np.float32(1e-4)
 """Classes whose probability is nearer to what it should be are left as they are."""
 PER_GROUP, GROUPS_PER_WANTED, HALVINGS = 16, 4, 12
-"""The largest score is taken of groups of about so many classes, but of several groups for each class that is wanted."""
+"""The largest score is taken of groups of so many classes, but of several groups for each class that is wanted."""
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # only rounding depends on the order of a sum
@@ -118,7 +118,9 @@ def _best_of(row, unit, classes, vectors, scales, bias, best, best_scores):
             total += np.int32(vector[f]) * np.int32(row[f])
         score = np.float32(total) * (scales[k] * unit) + bias[k]
         place = min(n_found, n_best)
-        while place > 0 and (score > best_scores[place - 1] or (score == best_scores[place - 1] and k < best[place - 1])):
+        while place > 0 and (
+            score > best_scores[place - 1] or (score == best_scores[place - 1] and k < best[place - 1])
+        ):
             if place < n_best:
                 best[place], best_scores[place] = best[place - 1], best_scores[place - 1]
             place -= 1

@@ -47,8 +47,8 @@ LEAST_VARIANCE = 1e-3
 """Directions with a smaller share of the largest variance count as if they had this share."""
 SCORES_AT_ONCE = 2**21
 MOST_ROWS, LEAST_ROWS = 256, 16
-ROWS_OF_GAP, GAP_OF_SAMPLES = 1_000, 1.5
-"""A class is a candidate up to so many times the largest gap among some training samples."""
+ROWS_OF_GAP, GAP = 500, 4.0
+"""Candidates are within so many standard deviations of the errors of sketched scores below the largest one."""
 TINY = np.float32(1e-30)
 
 
@@ -162,33 +162,29 @@ class VectorBits(LinearForm):
 
     @classmethod
     def of(
-        cls,
-        vectors: Float32Array,
-        bias: Any,
-        centre: Any,
-        factor: Any,
-        rows: Float32Array | None = None,
-        n_threads: int | None = None,
+        cls, vectors: Float32Array, bias: Any, centre: Any, factor: Any, rows: Float32Array | None = None
     ) -> VectorBits:
         """Rounded vectors, with a sketch if there are many; ``rows`` are some samples, centred and scaled."""
-        numbers = (np.asarray(each, np.float32) for each in (bias, centre, factor))
-        is_sketched = rows is not None and len(vectors) >= SKETCHED_CLASSES and vectors.shape[1] > 1
-        if not is_sketched or rows is None:
-            return cls(*_rounded(vectors), *numbers, None, None, n_threads)
-        bits = cls(*_rounded(vectors), *numbers, Sketch.of(vectors, rows), None, n_threads)
-        return bits._with_gap(rows[:: max(1, len(rows) // ROWS_OF_GAP)])
+        weights, scales = _rounded(vectors)
+        of_classes, of_features, factors = (np.asarray(each, np.float32) for each in (bias, centre, factor))
+        bits = cls(weights, scales, of_classes, of_features, factors)
+        if rows is None or len(vectors) < SKETCHED_CLASSES or vectors.shape[1] < 2:
+            return bits
+        sketched = replace(bits, sketch=Sketch.of(vectors, rows))
+        return sketched._with_gap(rows[:: max(1, len(rows) // ROWS_OF_GAP)])
 
     def _with_gap(self, rows: Float32Array) -> VectorBits:
         """The same with the gap of these rows, centred and scaled."""
         assert self.sketch is not None
-        gap, (sketches, offsets) = TINY, self.kernel_sketches
+        squares, (sketches, offsets) = [], self.kernel_sketches
         for start in range(0, len(rows), LEAST_ROWS):
             steps, units = steps_of(rows[start : start + LEAST_ROWS])
             rough, per_unit = self.sketched(steps, units)
             scores = (rough @ sketches.T) * per_unit[:, None] + offsets
-            best = self._in_full(steps, units).argmax(axis=1)
-            gap = max(gap, (scores.max(axis=1) - np.take_along_axis(scores, best[:, None], 1)[:, 0]).max())
-        return replace(self, sketch=self.sketch._replace(gap=np.float32(GAP_OF_SAMPLES * gap)))
+            errors = self._in_full(steps, units) / self.sketch.scale - scores
+            squares.append(errors.var(axis=1, dtype=np.float64))
+        gap = max(float(np.sqrt(np.concatenate(squares).mean())), float(TINY))
+        return replace(self, sketch=self.sketch._replace(gap=np.float32(GAP * gap)))
 
     def with_cells(self, sketched: Float32Array, classes: IntArray, rng: np.random.Generator) -> VectorBits:
         """The same with cells of these sketched samples; ``classes`` are those to look at near each."""
@@ -201,13 +197,13 @@ class VectorBits(LinearForm):
     @property
     def nbytes(self) -> int:
         """The memory of the model, without caches."""
-        own = [self.weights, self.scales, self.bias, self.centre, self.factor]
+        own: list[Any] = [self.weights, self.scales, self.bias, self.centre, self.factor]
         parts = [part for part in (self.sketch, self.cells) if part is not None]
         return sum(array.nbytes for array in [*own, *(array for part in parts for array in part)])
 
     def margins(self, X: Any) -> VectorMargins:
         """The margins of samples, computed on demand."""
-        rows = X if sparse.issparse(X) else np.asarray(X)
+        rows: Any = X if sparse.issparse(X) else np.asarray(X)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(f"X must have {self.n_features} features, as many as the weights. Got shape {rows.shape}.")
         return VectorMargins(self, rows)
@@ -224,7 +220,9 @@ class VectorBits(LinearForm):
     def compacted(self, precision: str) -> VectorBits:
         """The same predictors: they have one byte per weight."""
         if precision != "int8":
-            raise ValueError(f"The vectors of classes of dense samples are stored as int8. Got precision={precision!r}.")
+            raise ValueError(
+                f"The vectors of classes of dense samples are stored as int8. Got precision={precision!r}."
+            )
         return self
 
     @cached_property
@@ -254,7 +252,7 @@ class VectorBits(LinearForm):
 
     def in_steps(self, rows: Any) -> tuple[Float32Array, Float32Array]:
         """Samples, centred, scaled and rounded to integers, and the unit of each."""
-        dense = rows.toarray() if sparse.issparse(rows) else rows
+        dense = rows.toarray() if hasattr(rows, "toarray") else rows
         return steps_of((np.asarray(dense, dtype=np.float32) - self.centre) * self.factor)
 
     def sketched(self, steps: Float32Array, units: Float32Array) -> tuple[Float32Array, Float32Array]:

@@ -109,8 +109,22 @@ def _centred_and_scaled(X: Any, rows: IntArray) -> tuple[Float32Array, Float32Ar
     return mean.astype(np.float32), factor.astype(np.float32)
 
 
+class State(NamedTuple):
+    """Vectors and biases of all classes, which a pass changes, and the nearest classes of each sample."""
+
+    vectors: Float32Array
+    bias: Float32Array
+    nearest: NDArray[np.int32]
+
+
 def fit_vectors(
-    learner: VectorSoftmax, samples: Samples, code: Code, *, rng: Any, validation: Validation | None, callbacks: Callbacks
+    learner: VectorSoftmax,
+    samples: Samples,
+    code: Code,
+    *,
+    rng: Any,
+    validation: Validation | None,
+    callbacks: Callbacks,
 ) -> VectorBits:
     """Learn the vectors of all classes."""
     if code.codebook.learned_in != "nodes" or code.n_bits != code.n_classes:
@@ -126,27 +140,27 @@ def fit_vectors(
     if needed > learner._memory_limit:
         learner._refuse_memory(needed, n_features, n_classes)
     seed, started = int(np.random.default_rng(rng).integers(2**63)), perf_counter()
-    vectors, bias = _class_means(data, n_classes), np.zeros(n_classes, dtype=np.float32)
-    nearest, training, first = np.empty((n_rows, 0), np.int32), {}, 0
+    state = State(_class_means(data, n_classes), np.zeros(n_classes, dtype=np.float32), np.empty((n_rows, 0), np.int32))
+    training: dict[str, Any] = {}
+    first = 0
     if callbacks.checkpoints is not None:
         training = {**learner._settings, "seed": seed, "samples": samples.checksum, "bits": checksum(data.bit_of_row)}
         saved = callbacks.checkpoints.found(training)
         if saved is not None:
             arrays, first = saved.arrays("vectors"), int(saved.progress["epoch"])
-            vectors, bias, nearest = (np.array(arrays[name]) for name in ("vectors", "bias", "nearest"))
+            state = State(*(np.array(arrays[name]) for name in State._fields))
     for epoch in range(first, learner.n_epochs):
         if epoch in SEARCHED_PASSES or epoch % 8 == 0:
-            nearest = _nearest_classes(data, vectors, bias, nearest, seed, learner.n_threads)
-        _make_pass(learner, data, vectors, bias, nearest, seed, epoch)
+            state = state._replace(nearest=_nearest_classes(data, state, seed, learner.n_threads))
+        _make_pass(learner, data, state, seed, epoch)
         is_last = epoch + 1 == learner.n_epochs
         if callbacks.checkpoints is not None and not is_last:
-            arrays = {"vectors": vectors, "bias": bias, "nearest": nearest}
-            callbacks.checkpoints.save(training, {"epoch": epoch + 1}, {"vectors": arrays})
+            callbacks.checkpoints.save(training, {"epoch": epoch + 1}, {"vectors": state._asdict()})
         if callbacks.on_epoch is not None and not is_last:
             seconds, started = perf_counter() - started, perf_counter()
             callbacks.on_epoch(EpochReport(epoch + 1, learner.n_epochs, 1, 1, seconds))
-    check_learned(vectors)
-    bits = _indexed(data, vectors, bias, nearest, seed, learner.n_threads)
+    check_learned(state.vectors)
+    bits = _indexed(data, state, seed, learner.n_threads)
     if callbacks.on_epoch is not None:
         score = None if validation is None else score_of(bits, validation)
         seconds = perf_counter() - started
@@ -163,19 +177,11 @@ def _class_means(data: DenseRows, n_classes: int) -> Float32Array:
     return np.asarray(LENGTH_OF_START * sums / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
-def _make_pass(
-    learner: VectorSoftmax,
-    data: DenseRows,
-    vectors: Float32Array,
-    bias: Float32Array,
-    nearest: NDArray[np.int32],
-    seed: int,
-    epoch: int,
-) -> None:
+def _make_pass(learner: VectorSoftmax, data: DenseRows, state: State, seed: int, epoch: int) -> None:
     """One pass over the samples, whose steps fall evenly to 0 over all passes."""
     from codekin.kernels.class_search import class_softmax_pass
 
-    n_rows, n_classes = len(data.rows), len(bias)
+    (vectors, bias, nearest), n_rows, n_classes = state, len(data.rows), len(state.bias)
     first_step = min(STEP_OF_ONE * (n_classes / max(n_rows, 1)) ** 0.5, LARGEST_STEP) * (learner.step or STEPS[0])
     order = pass_order(n_rows, seed + epoch, is_shuffled=learner.shuffle)
     rng = np.random.default_rng([seed, epoch])
@@ -193,40 +199,26 @@ def _make_pass(
         class_softmax_pass(data.at(places), *own, others, steps, STEP_OF_BIAS, vectors, bias)
 
 
-def _nearest_classes(
-    data: DenseRows,
-    vectors: Float32Array,
-    bias: Float32Array,
-    before: NDArray[np.int32],
-    seed: int,
-    n_threads: int | None,
-) -> NDArray[np.int32]:
+def _nearest_classes(data: DenseRows, state: State, seed: int, n_threads: int | None) -> NDArray[np.int32]:
     """The nearest classes of each sample by the vectors so far; none where a sample meets all classes."""
     n_rows = len(data.rows)
-    if len(bias) <= NEAREST + DRAWN:
-        return before
-    bits, found = _indexed(data, vectors, bias, before, seed, n_threads), np.empty((n_rows, NEAREST), np.int32)
+    if len(state.bias) <= NEAREST + DRAWN:
+        return state.nearest
+    bits, found = _indexed(data, state, seed, n_threads), np.empty((n_rows, NEAREST), np.int32)
     for block in data.blocks():
         report("finding the nearest classes of the samples", block.start, n_rows, unit="samples")
         found[block] = bits.best(np.asarray(data.X[data.rows[block]]), NEAREST)[0]
     return found
 
 
-def _indexed(
-    data: DenseRows,
-    vectors: Float32Array,
-    bias: Float32Array,
-    nearest: NDArray[np.int32],
-    seed: int,
-    n_threads: int | None,
-) -> VectorBits:
+def _indexed(data: DenseRows, state: State, seed: int, n_threads: int | None) -> VectorBits:
     """The predictors with what finds candidates: of very many classes, those of the samples nearby."""
-    bits = VectorBits.of(vectors, bias, data.centre, data.factor, data.some(), n_threads)
-    if len(bias) <= LISTED_CLASSES:
+    bits = replace(VectorBits.of(*state[:2], data.centre, data.factor, data.some()), n_threads=n_threads)
+    if len(state.bias) <= LISTED_CLASSES:
         return bits
     return bits.with_cells(
         np.concatenate([bits.unrounded_sketches(data.X[data.rows[block]]) for block in data.blocks()]),
-        np.column_stack([data.bit_of_row, nearest[:, :MEMBERS_PER_SAMPLE]]),
+        np.column_stack([data.bit_of_row, state.nearest[:, :MEMBERS_PER_SAMPLE]]),
         np.random.default_rng(seed),
     )
 
@@ -288,12 +280,22 @@ class VectorSoftmax(CheckedLearner):
 
     @property
     def tried(self) -> tuple[VectorSoftmax, ...]:
-        """The learners that held-out samples choose from: of several steps, unless it is given."""
+        """The learners that held-out samples choose from: of several steps, unless one is given."""
         return tuple(replace(self, step=step) for step in STEPS) if self.step is None else (self,)
 
     @staticmethod
     def n_bytes(n_rows: int, n_features: int, n_classes: int) -> int:
-        """What learning takes besides the samples: vectors, what finds them, and the nearest classes."""
+        """What learning takes besides the samples: vectors, what finds them, and the nearest classes.
+
+        Parameters
+        ----------
+        n_rows, n_features, n_classes : int
+
+        Returns
+        -------
+        int
+            The number of bytes.
+        """
         return BYTES_PER_ENTRY * n_classes * (n_features + 1) + 4 * n_rows * NEAREST
 
     @property
