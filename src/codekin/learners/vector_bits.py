@@ -39,7 +39,7 @@ RESCORED, RESCORED_PER_CLASS = 50, 4
 """The least number of candidates that are scored in full, and how many for each class that is asked for."""
 LISTED_CLASSES = 20_000
 """With more classes, only those of a few cells are sketched."""
-CELLS_SEARCHED = 4
+CELLS_SEARCHED = 3
 CELL_SAMPLES = 64
 """How many samples per cell are enough to place the cells."""
 CELL_ROUNDS = 6
@@ -47,7 +47,7 @@ LEAST_VARIANCE = 1e-3
 """Directions with a smaller share of the largest variance count as if they had this share."""
 SCORES_AT_ONCE = 2**21
 MOST_ROWS, LEAST_ROWS = 256, 16
-ROWS_OF_GAP, GAP = 500, 4.0
+ROWS_OF_GAP, GAP = 500, 5.0
 """Candidates are within so many standard deviations of the errors of sketched scores below the largest one."""
 TINY = np.float32(1e-30)
 
