@@ -81,6 +81,18 @@ def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int
         function(start, min(start + block, n_items))
 
 
+def single_blas() -> AbstractContextManager[Any]:
+    """Products within the block take one thread each; the libraries are looked for once, which takes milliseconds."""
+    return cast("AbstractContextManager[Any]", _libraries().limit(limits=1, user_api="blas"))
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def on_threads(function: Callable[[Item], Result], items: Iterable[Item], *, n_threads: int) -> list[Result]:
     """The results of the function for all items, in order. The threads inherit the caller's context variables."""
     with ThreadPoolExecutor(n_threads) as pool:

@@ -79,6 +79,8 @@ class BeamSearchDecoder(Decoder):
         return min(max(self.beam, -(-k // self._fewest_leaves)), self.tree.n_nodes)
 
     def decode(self, margins: Any) -> IntArray:
+        if hasattr(margins, "best_leaf"):
+            return np.asarray(self.class_of_leaf[margins.best_leaf()])
         return self.top_k(margins, 1)[0][:, 0]
 
     def top_k(
@@ -96,8 +98,10 @@ class BeamSearchDecoder(Decoder):
         classes = np.argsort(losses, axis=1, kind="stable")[:, :k]
         return classes, np.take_along_axis(losses, classes, axis=1)
 
-    def single(self, bits: Any, margins_of: SingleMargins) -> SingleBest:  # noqa: ARG002
+    def single(self, bits: Any, margins_of: SingleMargins) -> SingleBest:
         """A function that finds the best leaves of one row by one kernel; their losses cost nothing."""
+        if not hasattr(bits, "kernel_tree"):
+            return super().single(bits, margins_of)
         from codekin.kernels import label_tree
         from codekin.kernels.calling import typed_once
 

@@ -17,14 +17,16 @@ from codekin._system.parallel import with_workers
 from codekin.code import FloatArray
 from codekin.estimators.base import CodedClassifier
 from codekin.estimators.inputs import (
+    FLOATS,
     as_class_tree,
     checked_weights,
     held_out_samples,
+    in_single_precision,
     label_array,
     training_samples,
 )
-from codekin.fitting.budget import fit_within_budget
-from codekin.fitting.defaults import FitSettings, with_learner
+from codekin.fitting.budget import NothingFitsError, fit_within_budget
+from codekin.fitting.defaults import FitSettings, has_vectors, with_learner
 from codekin.fitting.fit import FitResult, begin_fit, fit_model, learn_batch
 from codekin.fitting.orders import RepeatedOrderError, choose_orders
 from codekin.fitting.plan import extreme_plan
@@ -264,16 +266,23 @@ class ExtremeClassifier(CodedClassifier):
         settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
         if rerank_only is not None and is_auto(settings.settled("rerank")):
             settings = settings.with_given(rerank="learned")
-        settings = with_learner(settings)
+        usual, settings = settings, with_learner(settings)
+        if not has_vectors(settings.given["estimator"]):
+            samples = replace(samples, X=in_single_precision(samples.X))
         with with_workers(self.n_jobs), subscribe(progress):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
                 parts = self._parts_around({})
-                fit = fit_within_budget(
-                    settings, samples, held_out, callbacks=callbacks, parts=parts, reserved_bytes=reserved_bytes
-                )
+                options: Any = {"callbacks": callbacks, "parts": parts, "reserved_bytes": reserved_bytes}
+                try:
+                    fit = fit_within_budget(settings, samples, held_out, **options)
+                except NothingFitsError:
+                    if not has_vectors(settings.given["estimator"]) or has_vectors(self.estimator):
+                        raise
+                    samples = replace(samples, X=in_single_precision(samples.X))
+                    fit = fit_within_budget(usual, samples, held_out, **options)
             else:
                 plan, alternatives = extreme_plan(settings)
-                options: Any = {"held_out": held_out, "alternatives": alternatives, "callbacks": callbacks}
+                options = {"held_out": held_out, "alternatives": alternatives, "callbacks": callbacks}
                 try:
                     fit = fit_model(plan, samples, **options)
                 except RepeatedOrderError:
@@ -379,9 +388,9 @@ class ExtremeClassifier(CodedClassifier):
     def _validated_samples(self, X: Any) -> Any:
         if are_plain(X, self.n_features_in_) and not hasattr(self, "feature_names_in_"):
             return X
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
         check_single_precision(X, is_to_learn_from=False)
-        return X
+        return X if has_vectors(getattr(self, "learner_", None)) else in_single_precision(X)
 
     def _with_learner(self, parts: SavedClassifier) -> SavedClassifier:
         is_given = self.learner_ is self.estimator

@@ -28,6 +28,8 @@ from codekin.classes import ClassTree
 from codekin.code import FloatArray, IntArray
 from codekin.samples import EncodedLabels, Samples
 
+FLOATS = [np.float32, np.float64, np.float16]
+"""The types of numbers that are not converted to the first of them."""
 SIDES = {0, 1}
 """The labels of the two sides of a bit, as learners see them."""
 
@@ -143,7 +145,7 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
             raise ValueError(f"There are {X.shape[0]} samples on disk. Got {len(y)} labels.")
     else:
         given = y.class_index if isinstance(y, EncodedLabels) else label_array(y)
-        X, checked = validate_data(owner, X, given, accept_sparse="csr", dtype=[np.float32, np.float64])
+        X, checked = validate_data(owner, X, given, accept_sparse="csr", dtype=FLOATS)
         y = y if isinstance(y, EncodedLabels) else checked
     check_single_precision(X, is_to_learn_from=True)
     if isinstance(y, EncodedLabels):
@@ -156,6 +158,11 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     if class_index is samples.class_index:
         return samples
     return Samples(X, class_index, samples.weights).at(np.flatnonzero(class_index >= 0))
+
+
+def in_single_precision(X: Any) -> Any:
+    """Samples of half precision in single precision, all others as they are."""
+    return X.astype(np.float32) if getattr(X, "dtype", None) == np.float16 else X
 
 
 def held_out_samples(owner: Any, validation: Any) -> Samples:

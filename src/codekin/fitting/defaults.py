@@ -15,7 +15,7 @@ from codekin.classes import ClassTree
 from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
 from codekin.fitting.setting import Table, codes_of, is_auto, is_one_order
-from codekin.learners import AROW, LEARNERS, Learner, LinearSVM, Softmax, learner_of
+from codekin.learners import AROW, LEARNERS, Learner, LinearSVM, Softmax, VectorSoftmax, learner_of
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.reranking import CandidateSource
 from codekin.samples import Samples
@@ -98,6 +98,10 @@ class FitSettings:
     def with_given(self, **values: Any) -> FitSettings:
         """The same with other values of some settings."""
         return replace(self, given={**self.given, **values}, _found={})
+
+    def _as_wide(self) -> FitSettings:
+        """The same with all classes below one node, unless the width is given."""
+        return self.with_given(width=self.n_classes) if is_auto(self.given["width"]) else self
 
 
 # ----- many classes -------------------------------------------------------------------------------------------------
@@ -256,9 +260,48 @@ def _are_flat(s: Any) -> bool:
 
 
 def with_learner(s: FitSettings) -> FitSettings:
-    """The same settings with machines as the learner, if they are what "auto" means for these samples."""
+    """The same settings with machines or vectors as the learner, if they are what "auto" means for these samples."""
     given = AutoLearner() if is_auto(s.given["estimator"]) else s.given["estimator"]
-    return s.with_given(estimator=given.svm) if hasattr(given, "svm") and _are_flat(s) else s
+    if has_vectors(given):
+        return s.with_given(**{name: value for name, value in OF_VECTORS.items() if is_auto(s.given[name])})._as_wide()
+    if not hasattr(given, "svm"):
+        return s
+    if _may_have_vectors(s):
+        return s.with_given(**{**OF_VECTORS, "estimator": given.vectors})._as_wide()
+    return s.with_given(estimator=given.svm) if _are_flat(s) else s
+
+
+OF_VECTORS = {
+    "code": "tree",
+    "assignment": "identity",  # all orders are equal
+    "prune": None,
+    "precision": "int8",
+    "rerank": None,
+    "candidates": "code",
+    "n_codes": 1,
+}
+"""What settings mean where each class has a vector; the width is the number of classes."""
+
+
+def has_vectors(learner: Any) -> bool:
+    """Whether a learner gives each class a vector of its own."""
+    return bool(getattr(learner_of(learner) or learner, "has_vectors", False))
+
+
+def _may_have_vectors(s: FitSettings) -> bool:
+    """Whether there are many classes of dense samples, nothing asks for a code, and there is memory for vectors."""
+    given, most = s.given, getattr(s.given["estimator"], "max_memory", None)
+    is_open = all(
+        isinstance(given[name], str | int | None) and given[name] in ("auto", value)
+        for name, value in OF_VECTORS.items()
+    )
+    is_open &= given["width"] == "auto" and given["max_bits"] is None and is_auto(given["loss"])
+    is_plain = given["taxonomy"] is None and not given["n_reserved"] and given["code"] == "auto"
+    if not (is_open and is_plain and s.n_classes >= MANY_CLASSES) or is_sparse(s.X):
+        return False
+    return VectorSoftmax.n_bytes(s.X.shape[0], s.X.shape[1], s.n_classes) <= min(
+        limit for limit in (most, available_memory(), np.inf) if limit is not None
+    )
 
 
 def are_directions(X: Any) -> bool:
@@ -286,7 +329,7 @@ def _is_compact(s: Any) -> bool:
 
 @dataclass(frozen=True)
 class AutoLearner:
-    """AROW on narrow trellises, softmax on wider ones and on trees, LinearSVM of few classes: what "auto" means.
+    """AROW on narrow trellises, softmax on wider ones and on trees, LinearSVM, VectorSoftmax: what "auto" means.
 
     At width 2 softmax is within half a point of AROW on the same bits, for about twice the time; from width 5 on it is
     one to two points better (``benchmarks/trellis_softmax.py``).
@@ -295,6 +338,7 @@ class AutoLearner:
     arow: Learner = field(default_factory=AROW)
     softmax: Learner = field(default_factory=Softmax)
     svm: Learner = field(default_factory=LinearSVM)
+    vectors: Learner = field(default_factory=VectorSoftmax)
 
     learns_trees: ClassVar[bool] = True
 
@@ -341,5 +385,6 @@ def with_less_memory(learner: Any, n_bytes: int) -> Any:
     if limit is None:
         return learner
     if hasattr(learner, "at_width"):
-        return AutoLearner(*(with_less_memory(each, n_bytes) for each in (learner.arow, learner.softmax, learner.svm)))
+        each = (learner.arow, learner.softmax, learner.svm, learner.vectors)
+        return AutoLearner(*(with_less_memory(one, n_bytes) for one in each))
     return replace(learner, max_memory=max(limit - n_bytes, 1))

@@ -16,7 +16,7 @@ from codekin.classes import ClassDistances
 from codekin.code import Code, FloatArray, IntArray, Margins
 from codekin.decoding import Loss
 from codekin.decoding.decoder_fit import DecoderFit
-from codekin.fitting.codes import CodesToLearn, SharedWork
+from codekin.fitting.codes import CodesToLearn, LearnedCode, SharedWork
 from codekin.fitting.footprint import check_memory_needs
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import Alternatives, Plan
@@ -107,12 +107,17 @@ def fit_model(
         model, temperature, first = fit_ranked(to_learn, samples, held_out, rng, with_temperature=with_temperature)
     else:
         usual, temperature = getattr(plan.learner, "usual_temperature", None), Temperature()
+        tried = getattr(plan.learner, "tried", ())
         if usual is not None and held_out is None and with_temperature:
             with stage("on nine tenths of the samples"):
-                trial = hold_out_samples(samples, rng.spawn(1)[0])
-                (first,) = to_learn.with_checkpoints("trial").fit(trial.samples, None)
+                trial = hold_out_samples(samples, rng.spawn(1)[0], is_copied=not isinstance(samples.X, np.ndarray))
+                first, to_learn = _best_tried(to_learn, tried, trial.samples, trial.held_out)
                 temperature = fit_temperature(Model((first.member,)), trial.held_out, usual)
-        (first,) = to_learn.fit(samples, held_out)
+        if tried and held_out is not None:
+            first, to_learn = _best_tried(to_learn, tried, samples, held_out)
+        else:
+            (first,) = to_learn.fit(samples, held_out)
+        plan = to_learn.plan
         of_first: tuple[FittedCode, ...] = (first.member,)
         if plan.codebook.usual_size_power and usual is None:
             of_first, _ = corrected_for_sizes(of_first, samples, held_out)
@@ -131,6 +136,22 @@ def fit_model(
         temperature,
         decoder_fit=first.decoder_fit,
     )
+
+
+def _best_tried(
+    to_learn: CodesToLearn, learners: tuple[Any, ...], samples: Samples, held_out: Samples
+) -> tuple[LearnedCode, CodesToLearn]:
+    """What is right most often of what several learners make of the samples, and what to learn with the best one."""
+    found: list[tuple[float, LearnedCode, CodesToLearn]] = []
+    for number, learner in enumerate(learners or (to_learn.plan.learner,)):
+        own = replace(to_learn, plan=replace(to_learn.plan, learner=learner), shared=None)
+        (first,) = own.with_checkpoints(f"trial-{number}" if number else "trial").fit(samples, None)
+        right = (
+            1.0 if len(learners) < 2 else (Model((first.member,)).predict(held_out.X) == held_out.class_index).mean()
+        )
+        found.append((float(right), first, replace(own, shared=to_learn.shared)))
+    _, best, chosen = max(found, key=lambda one: one[0])
+    return best, chosen
 
 
 def begin_fit(plan: Plan, orders: Orders) -> FitResult:

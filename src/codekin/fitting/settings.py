@@ -275,7 +275,8 @@ EXTREME_SETTINGS = table_of(
         f"The learner: {', '.join(LEARNERS)}.",
         names=(AUTO, *LEARNERS),
         more=(object,),
-        auto="svm for fewer than 1,000 classes of sparse samples; otherwise arow at width 2 and softmax above",
+        auto="svm for fewer than 1,000 classes of sparse samples, vectors for 100 or more of dense ones if no setting "
+        "asks for a code; otherwise arow at width 2 and softmax above",
         section=LEARNING,
     ),
     replace(

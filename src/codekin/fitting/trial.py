@@ -66,10 +66,11 @@ def most_accurate(choices: Iterable[Choice], accuracy: Callable[[Choice], float]
     return max(found, key=lambda choice: found[choice])
 
 
-def hold_out_samples(samples: Samples, rng: np.random.Generator) -> Holdout:
+def hold_out_samples(samples: Samples, rng: np.random.Generator, *, is_copied: bool = True) -> Holdout:
     """Hold out at most a tenth of the samples; every class keeps at least one.
 
-    If every class has a single sample, nothing can be held out: all samples are in both sets.
+    If every class has a single sample, nothing can be held out: all samples are in both sets. Without a copy, samples
+    that are held out get class -1 among those to learn from.
     """
     class_index = samples.class_index
     shuffled = rng.permutation(len(class_index))
@@ -79,7 +80,8 @@ def hold_out_samples(samples: Samples, rng: np.random.Generator) -> Holdout:
     is_held = np.zeros(len(class_index), dtype=bool)
     is_held[shuffled[may_go][: max(1, round(HELD_OUT_SHARE * len(class_index)))]] = True
     kept = np.flatnonzero(~is_held)
-    return Holdout(samples.at(kept), samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory())
+    rest = samples.at(kept) if is_copied else replace(samples, class_index=np.where(is_held, -1, class_index))
+    return Holdout(rest, samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory())
 
 
 def hold_out_classes(samples: Samples, n_classes: int) -> Holdout:

@@ -15,6 +15,7 @@ from codekin.learners.linear import Validation
 from codekin.learners.softmax import Softmax
 from codekin.learners.svm import LinearSVM
 from codekin.learners.training import EpochReport
+from codekin.learners.vector_softmax import VectorSoftmax
 from codekin.samples import Samples
 
 __all__ = [
@@ -29,10 +30,16 @@ __all__ = [
     "LinearSVM",
     "Softmax",
     "Validation",
+    "VectorSoftmax",
 ]
 
 
-LEARNERS: Mapping[str, type[AROW | Softmax | LinearSVM]] = {"arow": AROW, "softmax": Softmax, "svm": LinearSVM}
+LEARNERS: Mapping[str, type[AROW | Softmax | LinearSVM | VectorSoftmax]] = {
+    "arow": AROW,
+    "softmax": Softmax,
+    "svm": LinearSVM,
+    "vectors": VectorSoftmax,
+}
 """codekin's learners by name, with their default settings."""
 
 

@@ -7,6 +7,7 @@ accidents; the checks made here also detect forged files. Features without weigh
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from codekin.learners.independent import ConstantBit, EstimatorBits
 from codekin.learners.linear import LinearBits, SparseLinearBits
 from codekin.learners.training import LearningBits
 from codekin.learners.tree_bits import TreeBits
+from codekin.learners.vector_bits import Cells, Sketch, VectorBits
 from codekin.states.values import Json, ModelFolderError, check, checked, typed
 
 
@@ -190,6 +192,52 @@ def _check_increasing(values: NDArray[Any], group: IntArray, what: str) -> None:
         raise ValueError(f"{what} must increase.")
 
 
+# ----- class vectors of dense samples -------------------------------------------------------------------------------
+
+
+def _write_vectors(bits: VectorBits, arrays: Arrays, _: list[Any]) -> Json:
+    arrays.update({name: getattr(bits, name) for name in ("weights", "scales", "bias", "centre", "factor")})
+    description: Json = {}
+    for name, part in (("sketch", bits.sketch), ("cells", bits.cells)):
+        if part is not None:
+            numbers = part._asdict()
+            description[name] = {key: float(each) for key, each in numbers.items() if np.ndim(each) == 0}
+            arrays.update({f"{name}_{key}": each for key, each in numbers.items() if np.ndim(each)})
+    return description
+
+
+def _read_vectors(description: Json, arrays: Arrays, _: list[Any], code: Code) -> VectorBits:
+    weights, (scales, centre, factor) = (
+        typed(arrays["weights"], "weights", "int8", 2),
+        (typed(arrays[name], name, "float32") for name in ("scales", "centre", "factor")),
+    )
+    n_features, n = len(centre), code.n_classes
+    is_whole = weights.shape == (n, n_features) and scales.shape == (n,) and factor.shape == (n_features,)
+    check(is_whole and code.n_bits == n, f"there must be a vector for each of the {n} classes")
+    bits, sketch, cells = VectorBits(weights, scales, _bias(arrays, code), centre, factor), None, None
+    if "sketch" in description:
+        projection, vectors = (typed(arrays[f"sketch_{name}"], name, "int8", 2) for name in ("projection", "vectors"))
+        of_columns = typed(arrays["sketch_projection_scales"], "sketch_projection_scales", "float32")
+        width = projection.shape[1]
+        is_whole = projection.shape == (n_features, width) and vectors.shape == (n, width) and len(of_columns) == width
+        check(is_whole and width > 0, f"the sketch must be of {n_features} features and {n} classes")
+        sketch = Sketch(projection, of_columns, vectors, *_numbers(description["sketch"], "scale", "gap"))
+        if "cells" in description:
+            centres, starts, members = (arrays[f"cells_{name}"] for name in ("centres", "starts", "members"))
+            n_cells = len(typed(centres, "cells_centres", "int8", 2))
+            check(n_cells > 0 and centres.shape[1] == width, f"the cells must have {width} dimensions")
+            check_compressed(starts, members, len(members), n_cells, n)
+            # A class occurs once in a cell, for which a kernel has room.
+            _check_increasing(members, np.repeat(np.arange(n_cells), np.diff(starts)), "the classes of a cell")
+            (scale,) = _numbers(description["cells"], "scale")
+            cells = Cells(centres, scale, starts.astype(np.int64), members.astype(np.int32))
+    return replace(bits, sketch=sketch, cells=cells)
+
+
+def _numbers(description: Json, *names: str) -> list[np.float32]:
+    return [np.float32(checked(description[name], name, "positive")) for name in names]
+
+
 # ----- predictors of scikit-learn's kind ----------------------------------------------------------------------------
 
 
@@ -289,6 +337,7 @@ BITS = {
     "compact_linear": _Form(CompactLinearBits, _write_compact, _read_compact),
     "compact_sparse_linear": _Form(CompactSparseLinearBits, _write_compact_sparse, _read_compact_sparse),
     "tree": _Form(TreeBits, _write_tree, _read_tree, ("tree",)),
+    "vectors": _Form(VectorBits, _write_vectors, _read_vectors, ("tree",)),
     "estimators": _Form(EstimatorBits, _write_estimators, _read_estimators, ("signs", "symbols", "targets", "trellis")),
     "calibrated": _Form(CalibratedBits, _write_calibrated, _read_calibrated, ("signs", "symbols", "trellis")),
 }

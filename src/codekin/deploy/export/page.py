@@ -202,6 +202,8 @@ def _write_trees(model: Any, classes: NDArray[Any], description: dict[str, Any],
         description["ranking"]["reach"] = float(model.ranking.max_loss_gap)
     for t, member in enumerate(model.codes):
         bits: Any = member.bits
+        if not hasattr(bits, "tree"):
+            raise ValueError("A page takes texts, and has no vectors of classes of dense samples. Got such a model.")
         tree = bits.tree
         own = {
             "n_children": as_narrow(np.diff(tree.first_bits)),
