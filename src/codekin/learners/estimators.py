@@ -25,11 +25,10 @@ from codekin.code import FloatArray, IntArray
 
 LINEAR_REGRESSORS = (LinearModel, SGDRegressor)
 """What scikit-learn's linear regressors are derived from."""
-CLASS_WISE = (
-    *(BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB),
-    *(LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
-)
+CLASS_WISE = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
 """Learners that describe each class on its own."""
+DISCRIMINANTS = (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis)
+"""Learners that are something else for all classes than class by class."""
 VOTERS = (KNeighborsClassifier, RadiusNeighborsClassifier)
 """Learners whose votes for sets of classes are sums of those for classes."""
 LOG_ODDS_LIMIT = 20.0
@@ -102,7 +101,7 @@ def learns_linearly(estimator: Any) -> bool:
 def describes_classes(estimator: Any) -> bool:
     """Whether a learner describes each class on its own.
 
-    >>> describes_classes(LinearDiscriminantAnalysis()), describes_classes(KNeighborsClassifier())
+    >>> describes_classes(GaussianNB()), describes_classes(KNeighborsClassifier())
     (True, False)
     """
     return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, CLASS_WISE)
@@ -111,6 +110,11 @@ def describes_classes(estimator: Any) -> bool:
 def is_tree(estimator: Any) -> bool:
     """Whether a learner is a single tree, which errs differently on every column."""
     return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, BaseDecisionTree)
+
+
+def is_discriminant(estimator: Any) -> bool:
+    """Whether a learner is a discriminant analysis."""
+    return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, DISCRIMINANTS)
 
 
 def gains_by_sets(estimator: Any) -> bool:
