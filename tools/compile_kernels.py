@@ -15,11 +15,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+N_FEATURES = 500
 SOURCES = Path(__file__).resolve().parent.parent / "src"
 
 
 def use_commands(folder: Path) -> None:
     """Texts and features in files: training by several recipes, predictions, explanations, sets of classes."""
+    from scipy.sparse import csr_array
+
+    from codekin import Predictor
     from codekin.cli.main import main
     from codekin.data import load_dataset, make_sparse_topics
     from codekin.data.writing import export_dataset
@@ -29,20 +33,23 @@ def use_commands(folder: Path) -> None:
         rows = list(zip(split.y.tolist(), split.texts or (), strict=True))[::step]
         lines = (f"{diagnoses.class_names[k] if diagnoses.class_names else k}\t{text}\n" for k, text in rows)
         (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
-    export_dataset(make_sparse_topics(300, 3000, n_features=500, rng=0), folder)
+    export_dataset(make_sparse_topics(300, 3000, n_features=N_FEATURES, rng=0), folder)
     of_texts, of_features = (folder / "train.tsv", folder / "test.tsv"), (folder / "train.svm", folder / "test.svm")
     recipes = [
         (of_texts, []),
         (of_texts, ["--no-validation"]),
+        (of_texts, ["--code", "tree", "--rerank", "learned"]),
         (of_texts, ["--max-model-bytes", "200KB"]),
         (of_features, []),
         (of_features, ["--taxonomy", folder / "taxonomy.txt"]),
         (of_features, ["--width", "4", "--estimator", "arow"]),
-        (of_features, ["--width", "2", "--rerank", "learned"]),
+        (of_features, ["--width", "2", "--rerank", "learned", "--no-validation"]),
+        (of_features, ["--code", "tree", "--rerank", "learned", "--no-validation"]),
+        (of_features, ["--code", "tree", "--n-codes", "2"]),
     ]
     for number, ((train, test), options) in enumerate(recipes):
         model = folder / f"model-{number}"
-        validation = [] if options == ["--no-validation"] else ["--validation", test]
+        validation = [] if "--no-validation" in options else ["--validation", test]
         more = [option for option in options if option != "--no-validation"]
         for command in (
             ["train", train, model, *validation, *more, "--quiet"],
@@ -52,6 +59,10 @@ def use_commands(folder: Path) -> None:
             code = main([str(part) for part in command])
             if code != 0:
                 raise RuntimeError(f"codekin {' '.join(map(str, command))} failed with {code}.")
+        row = csr_array(([1.0], ([0], [3])), shape=(1, N_FEATURES))
+        sample = row if test.suffix == ".svm" else "type 2 diabetes with kidney disease"
+        Predictor.load(model).top_k(sample, 3)
+        Predictor.load(model).top_k_proba(sample, 3)
     for source, target in (("train.svm", "train.npz"), ("train.npz", "train.vw"), ("train.vw", "train.svm.gz")):
         main(["data", "convert", str(folder / source), str(folder / target)])
 
@@ -84,8 +95,7 @@ def use_estimators(folder: Path) -> None:
         classifier.top_k(X[900:], 3)
         saved = save_model(classifier, folder / f"array-{number}")
         load_model(saved).predict(X[:5])
-        if hasattr(classifier, "n_codes"):
-            Predictor.load(saved).top_k(X[0], 3)
+        Predictor.load(saved).top_k(X[0], 3)
 
 
 def main() -> int:
@@ -97,13 +107,13 @@ def main() -> int:
             for use in (use_commands, use_estimators):
                 use(Path(folder))
         return 0
-    from codekin.kernels.compiling import BUILDING, PORTABLE
+    from codekin.kernels.calling import BUILDING, PORTABLE
 
     if platform.machine() not in PORTABLE:
         print(f"No kernels are compiled in advance for {platform.machine()}; Numba compiles them at their first use.")
         return 0
     into.mkdir(parents=True, exist_ok=True)
-    for old in into.glob("*.nb[ic]"):
+    for old in into.glob("*.kernel"):
         old.unlink()
     environment = {**os.environ, "NUMBA_CPU_NAME": PORTABLE[platform.machine()][0], BUILDING: str(into)}
     command = [sys.executable, __file__, str(into)]

@@ -288,7 +288,7 @@ class Baselines:
     means: csr_array
 
     @classmethod
-    def of(cls, X: csr_array, class_index: IntArray, n_classes: int) -> Baselines:
+    def of(cls, X: Any, class_index: IntArray, n_classes: int) -> Baselines:
         n_samples, sizes = len(class_index), np.bincount(class_index, minlength=n_classes)
         members = csr_array(
             (np.ones(n_samples, np.float32), (class_index, np.arange(n_samples))), (n_classes, n_samples)
@@ -298,11 +298,13 @@ class Baselines:
         means.data /= np.repeat(np.maximum(lengths, np.finfo(np.float32).tiny), np.diff(means.indptr))
         return cls(int(np.argmax(sizes)), means)
 
-    def accuracies(self, X: csr_array, class_index: IntArray) -> tuple[float, float]:
+    def accuracies(self, X: Any, class_index: IntArray) -> tuple[float, float]:
         """The shares of samples that the most frequent class and the nearest mean get right."""
         rows = np.arange(0, len(class_index), -(-len(class_index) // MOST_COMPARED))
         step, n_right = max((1 << 24) // self.means.shape[0], 1), 0
         for start in range(0, len(rows), step):
             own = rows[start : start + step]
-            n_right += int((np.argmax((X[own] @ self.means.T).toarray(), axis=1) == class_index[own]).sum())
+            found: Any = X[own] @ self.means.T  # dense if the samples are
+            scores = found if isinstance(found, np.ndarray) else found.toarray()
+            n_right += int((scores.argmax(axis=1) == class_index[own]).sum())
         return float((class_index == self.most_frequent).mean()), n_right / len(rows)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from codekin._system.rows import StoredRows
 from codekin.code import FloatArray, IntArray
@@ -84,6 +85,8 @@ def rows_at(X: Any, rows: IntArray) -> Any:
     """Some rows of samples of any type."""
     if isinstance(X, StoredRows):
         return X.at(rows)
+    if isinstance(X, np.ndarray | sparse.csr_array | sparse.csr_matrix):
+        return X[rows]
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(X, rows)

@@ -15,7 +15,7 @@ DRAW = """
 import numpy as np
 from codekin.kernels.splitmix import next_word
 print(next_word(np.zeros(1, np.uint64)))
-hits = sum(next_word.stats.cache_hits.values())
+hits = sum(next_word.dispatcher.stats.cache_hits.values())
 print("from the cache" if hits else "compiled")
 """
 IN_WORKERS = """

@@ -7,6 +7,7 @@ from scipy import sparse
 from tests.reference import paths, reranking
 
 from codekin.code.trellis import TrellisGraph
+from codekin.kernels import reranking as kernels
 from codekin.kernels.class_vectors import LEAST_GRADIENT, find_entries, learn_vectors
 from codekin.kernels.reranking import rank_candidates, score_classes
 from codekin.model.class_vectors import ClassVectors, listed_by_feature
@@ -187,6 +188,44 @@ def test_looking_features_up_gives_the_scores_of_walking_over_classes_to_the_las
     assert looked_up.tobytes() == walked.tobytes()
     expected = reranking.scores(rows, vectors.to_csr().toarray(), classes)
     np.testing.assert_allclose(looked_up, expected, rtol=1e-4, atol=1e-4)
+
+
+@given(seeds, st.integers(0, 30), st.integers(0, 90))
+@settings(max_examples=60, deadline=None)
+def test_features_looked_up_in_a_class_vector_give_the_sum_of_walking_over_it_to_the_last_bit(seed, n_own, n_entries):
+    rng = np.random.default_rng(seed)
+    features = np.sort(rng.permutation(100)[:n_entries]).astype(np.uint16)
+    own = np.sort(rng.permutation(100)[:n_own]).astype(np.int32)
+    spread, steps = np.zeros(100, np.float32), rng.integers(-127, 128, n_entries).astype(np.int8)
+    spread[own] = rng.normal(size=n_own)
+    start = int(rng.integers(0, n_entries + 1))
+    looked_up = kernels._looked_up(spread, own, n_own, features, steps, start, n_entries)
+    assert looked_up == kernels._walked(spread, features, steps, start, n_entries)
+
+
+@given(seeds, st.integers(1, 12), st.sampled_from([5, 60, 3000]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_the_entries_of_compared_classes_on_the_features_of_a_sample_are_found(seed, n_own, n_features, has_lists):
+    rng = np.random.default_rng(seed)
+    n_classes, n_samples, n_own = 6, 4, min(n_own, n_features)
+    vectors = sparse.random_array((n_classes, n_features), density=rng.random(), format="csr", rng=rng)
+    features = np.concatenate([rng.permutation(n_features)[:n_own] for _ in range(n_samples)]).astype(np.int32)
+    values = rng.normal(size=len(features)).astype(np.float32)
+    rows = np.arange(n_samples + 1, dtype=np.int64) * n_own, features, values
+    classes, order = rng.integers(0, n_classes, n_samples).astype(np.int32), rng.permutation(n_samples)
+    candidates = np.array([rng.permutation(n_classes)[:3] for _ in range(n_samples)], dtype=np.int32)
+    candidates[rng.random(candidates.shape) < 0.2] = -1
+    places = vectors.indptr.astype(np.int64), vectors.indices.astype(np.int32)
+    by_feature = listed_by_feature(*places, n_features) if has_lists else NOT_LISTED[:3]
+    room = np.zeros(n_features, np.float32), np.full(n_classes, -1, np.int32)
+    compared, ends = np.empty((n_samples, 4), np.int32), np.empty((n_samples, 5), np.int64)
+    found = np.empty(4 * len(features), np.int64), np.empty(4 * len(features), np.float32)
+    find_entries(order, rows, classes, candidates, places, by_feature, room, compared, ends, *found)
+    expected = reranking.entries(order, rows, classes, candidates, places)
+    n = ends[-1, -1]
+    assert [own[own >= 0].tolist() for own in compared] == [own for own, _ in expected]
+    assert found[0][:n].tolist() == [place for _, every in expected for one in every for place, _ in one]
+    assert found[1][:n].tolist() == [factor for _, every in expected for one in every for _, factor in one]
 
 
 @given(graphs, seeds, st.integers(1, 3))

@@ -66,3 +66,19 @@ def entries_on(feature, indptr, features, steps) -> list[tuple[int, int, int, in
                 turn = (place - start) % 4 if place - start < n_in_rounds else 0
                 found.append((c, place, int(steps[place]), turn))
     return found
+
+
+def entries(order, rows, class_index, candidates, vectors):
+    """For each sample, its class and candidates, and the places and the sample's values of their common features."""
+    (row_ends, row_features, row_values), (ends, features) = rows, vectors
+    found = []
+    for i in order:
+        own = slice(row_ends[i], row_ends[i + 1])
+        values = dict(zip(row_features[own].tolist(), row_values[own].tolist(), strict=True))
+        compared = list(dict.fromkeys([int(class_index[i]), *(int(c) for c in candidates[i] if c >= 0)]))
+        on_sample = [
+            [(j, values[int(features[j])]) for j in range(ends[c], ends[c + 1]) if values.get(int(features[j]), 0) != 0]
+            for c in compared
+        ]
+        found.append((compared, on_sample))
+    return found

@@ -16,10 +16,11 @@ LIMITS = {
     "train": {"doors": 214, "modules": 70},
     "budget": {"doors": 291, "modules": 83},
     "cli-predict": {"doors": 79, "modules": 37},  # up to the last prediction
-    "single": {"doors": 51, "modules": 25},
+    # Kernels are called through their types, which are looked at once: 2 doors in 1 module.
+    "single": {"doors": 52, "modules": 25},
     "train-tree": {"doors": 255, "modules": 81},
     "cli-predict-tree": {"doors": 91, "modules": 42},
-    "single-tree": {"doors": 61, "modules": 30},
+    "single-tree": {"doors": 63, "modules": 31},
 }
 
 

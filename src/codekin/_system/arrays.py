@@ -202,6 +202,18 @@ def largest_magnitude(X: Any) -> float:
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
+def are_plain(X: Any, n_features: int | None) -> bool:
+    """Whether samples are rows that a model takes as they are: for one row, checks take longer than the prediction."""
+    return (
+        isinstance(X, sparse.csr_matrix | sparse.csr_array)
+        and X.ndim == 2
+        and X.dtype in (np.float32, np.float64)
+        and X.shape[0] > 0
+        and X.shape[1] == n_features
+        and largest_magnitude(X) <= MAX_SINGLE
+    )
+
+
 def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
     """Raise ValueError if samples are too large for learners in single precision or, in training, too small."""
     largest = largest_magnitude(X)

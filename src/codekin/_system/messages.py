@@ -1,10 +1,10 @@
-"""Phrases for messages: suggested names, plurals, and packages to install."""
+"""Phrases for messages: suggested names, plurals, packages to install, and what settings need of each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 ALIASES = {
     "ovr": "one_vs_rest",
@@ -77,3 +77,27 @@ def not_installed(what: str, extra: str) -> ImportError:
     """
     packages = EXTRAS[extra]
     return ImportError(f"{what} needs {packages.replace(' ', ' and ')}. Install with: pip install {packages}")
+
+
+class Need(NamedTuple):
+    """What a setting needs: without it the setting would have no effect, so it is rejected.
+
+    In ``what``, ``{width}`` is the name of a setting as its user writes it, ``{width.given}`` its name and value and
+    ``{width.value}`` its value. ``is_met`` takes the values of all settings. ``kind`` is the kind of codebook that has
+    this need; all kinds have it if it is empty.
+    """
+
+    what: str
+    is_met: Callable[[Any], bool]
+    kind: str = ""
+
+
+class Spelled(NamedTuple):
+    """A setting as its user writes it, alone and with its value, and the value."""
+
+    name: str
+    given: str
+    value: Any
+
+    def __format__(self, _: str) -> str:
+        return self.name

@@ -22,6 +22,11 @@ from codekin._system.memory import in_units
 LARGEST_INT32 = np.iinfo(np.int32).max
 
 
+def n_samples_in(X: Any) -> int:
+    """The number of samples of a matrix, a data frame or a list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
 @dataclass(frozen=True, eq=False)
 class SparseRows:
     """Compressed sparse rows in the types of the kernels: int64, int32 (where it suffices) and float32."""

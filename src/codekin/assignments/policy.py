@@ -159,9 +159,9 @@ def assign(
         with with_workers(n_jobs):
             result = solver.solve(task, **options)
             if task.budget.is_spent:
-                from codekin.kernels.compiling import WATCH
+                from codekin.kernels.calling import compiled_until
 
-                if WATCH.ended_at > task.budget.started:  # compiling does not count
+                if compiled_until() > task.budget.started:  # compiling does not count
                     again = replace(task.budget, started=perf_counter())
                     result = solver.solve(replace(task, budget=again), **options)
     if not solver.is_random:

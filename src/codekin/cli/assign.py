@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from codekin._system.messages import Need
 from codekin._system.parallel import limited_threads
 from codekin.assignments import ASSIGNMENTS, AssignmentResult, assign
 from codekin.assignments.result import POLICIES, nearest_classes, torn_pairs
@@ -47,7 +48,6 @@ from codekin.data.datasets import Data
 from codekin.fitting.classes import Classes
 from codekin.fitting.orders import learnability_assignment
 from codekin.fitting.plan import choose_codebook
-from codekin.fitting.setting import Need
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.progress import report, reported, reporter
 from codekin.storage import save_assignment

@@ -9,12 +9,11 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from scipy.sparse import csr_array, vstack
 
 from codekin._system.memory import in_units
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
-from codekin.cli.models import LoadedModel, has_parts
+from codekin.cli.models import LoadedModel, has_parts, stacked
 from codekin.cli.options import (
     TAXONOMY_NEEDS,
     App,
@@ -79,7 +78,7 @@ def evaluate(
             chunks.append(_predicted(classifier, X, read.index_among(classifier.classes_)))
         report("timing predictions")
         answering = classifier if has_parts(classifier) else classifier.model_
-        microseconds = microseconds_of(answering.predict, csr_array(vstack(timed)))
+        microseconds = microseconds_of(answering.predict, stacked(timed))
         found = _Predicted(*(None if own[0] is None else np.concatenate(own) for own in zip(*chunks, strict=True)))
         measures = prediction_measures(found.best, found.true, tree=tree, at=AT)
     result = {

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from codekin._system.memory import in_units
+from codekin._system.messages import Need
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel
 from codekin.cli.options import App, Quiet, Trust, check_needs, check_sources, named
+from codekin.data.row_features import takes_vectors
 from codekin.deploy.export import export_onnx, export_page
-from codekin.fitting.setting import Need
 
 app = App()
 
@@ -61,10 +62,12 @@ def export(
     loaded = LoadedModel(model, trust=trust, quiet=quiet)
     vectorizer, k = loaded.model_input.vectorizer, min(top_k, len(loaded.classifier.classes_))
     if target.suffix == ".onnx":
-        is_sparse = vectorizer is not None or bool(loaded.model_input.encoding)
+        is_sparse = not takes_vectors(vectorizer) and (vectorizer is not None or bool(loaded.model_input.encoding))
         kind: Any = ("sparse" if is_sparse else "dense") if input == "auto" else input
         written = export_onnx(loaded.classifier, target, k=k, input=kind)
-        note = f", {kind} input" + ("" if vectorizer is None else "; features of texts are made outside of it")
+        note = f", {kind} input" + (
+            "" if vectorizer is None or takes_vectors(vectorizer) else "; features of texts are made outside of it"
+        )
     elif vectorizer is None:
         raise ValueError(f"A page needs a model of texts. Got one of features in {model}.")
     else:

@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from scipy.sparse import csr_array, vstack
 
 from codekin._system.messages import counted, with_article
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
-from codekin.cli.models import LoadedModel
+from codekin.cli.models import LoadedModel, stacked
 from codekin.cli.options import App, AsJson, NThreads, Quiet, Trust, reads_samples
 from codekin.estimators import ExtremeClassifier
 from codekin.progress import report, reporter
@@ -67,7 +66,7 @@ def grow(
             labels.append(read.labels[is_new])
         if any(len(some) for some in labels):
             report("finding codewords for new classes")
-            classifier.add_classes(csr_array(vstack(unknown)), np.concatenate(labels))
+            classifier.add_classes(stacked(unknown), np.concatenate(labels))
         for epoch in range(n_epochs):
             for X, read in samples(progress=reporter(f"epoch {epoch + 1} of {n_epochs} on {data}")):
                 classifier.partial_fit(X, read.labels)

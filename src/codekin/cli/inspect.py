@@ -16,6 +16,7 @@ from codekin._system.messages import counted
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel, has_parts, ranking_facts, ranking_text
 from codekin.cli.options import App, AsJson, Quiet, Trust
+from codekin.data.row_features import takes_vectors
 
 app = App()
 
@@ -60,7 +61,9 @@ def inspect(
         "width": codebook.width,
         "nodes": kind.nodes(codebook.graph),
         "n_features": getattr(classifier, "n_features_in_", None),
-        "input": "features" if vectorizer is None else f"texts ({vectorizer.described})",
+        "input": "features"
+        if vectorizer is None
+        else f"{'vectors' if takes_vectors(vectorizer) else 'texts'} ({vectorizer.described})",
         "class_tree": None if tree is None else {"n_nodes": tree.n_nodes, "height": float(tree.depth.max())},
         "temperature": getattr(classifier, "temperature_", None),
         "model_bytes": loaded.saved.n_bytes,

@@ -86,18 +86,25 @@ class LoadedModel:
         ):
             if isinstance(part, TextData) and part.table is not None and not self._has_shown:
                 self._has_shown = True
-                self.display.note(f"{data}: {part.reading}; texts from {', '.join(part.table.text)}")
+                used = ", ".join((*part.table.text, *part.table.embeddings))
+                what = "texts" if part.table.text else "vectors"
+                self.display.note(f"{data}: {part.reading}; {what} from {used}")
             yield X, part
 
-    def all_samples(self, data: Path, **reading: Any) -> tuple[csr_array, NDArray[Any], list[Data]]:
+    def all_samples(self, data: Path, **reading: Any) -> tuple[Any, NDArray[Any], list[Data]]:
         """The features and labels of all samples of a file, and what they were made from."""
         chunks = list(self.samples(data, ROWS_AT_ONCE, reporter(f"reading {data}"), **reading))
-        X, y = csr_array(vstack([X for X, _ in chunks])), np.concatenate([part.labels for _, part in chunks])
+        X, y = stacked([X for X, _ in chunks]), np.concatenate([part.labels for _, part in chunks])
         return X, y, [part for _, part in chunks]
 
     def feature_name(self, feature: int) -> str:
         """What a feature with a number is called: as the file numbers it."""
         return f"feature {feature + self.model_input.encoding.get('index_base', 0)}"
+
+
+def stacked(parts: list[Any]) -> Any:
+    """Some rows of features as one matrix, dense if they are."""
+    return np.vstack(parts) if isinstance(parts[0], np.ndarray) else csr_array(vstack(parts))
 
 
 def has_parts(classifier: Any) -> bool:

@@ -11,16 +11,18 @@ from functools import wraps
 from numbers import Integral
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from codekin._system.memory import in_bytes
-from codekin._system.messages import not_installed, suggestion
+from codekin._system.messages import Need, Spelled, not_installed, suggestion
 from codekin._system.parallel import with_workers
 from codekin.cli.main import App as App  # noqa: PLC0414
 from codekin.data import FORMATS
-from codekin.fitting.setting import Need, Setting, Spelled
+
+if TYPE_CHECKING:
+    from codekin.fitting.setting import Setting
 
 
 def one_of(choices: Iterable[str]) -> Callable[[str], str]:
@@ -162,13 +164,19 @@ TextColumns = Annotated[
 ]
 
 
-def _further_columns(option: str, help: str) -> Any:
-    how: dict[str, Any] = {"metavar": "COLUMNS", "show_default": "none", "rich_help_panel": TABLES}
+def _further_columns(option: str, help: str, metavar: str = "COLUMNS") -> Any:
+    how: dict[str, Any] = {"metavar": metavar, "show_default": "none", "rich_help_panel": TABLES}
     return Annotated[Any, typer.Option(option, parser=column_names, help=help, **how)]
 
 
 NumberColumns = _further_columns("--numbers", "Further columns to use: numbers, separated by commas.")
 CategoryColumns = _further_columns("--categories", "Further columns to use: categories, separated by commas.")
+EmbeddingColumns = _further_columns(
+    "--embeddings",
+    "Vectors to use beside the texts: columns of lists of numbers, or a file with a vector for each row, vectors.npy, "
+    "vectors.npz or vectors.npz:NAME. --text none leaves texts out.",
+    "COLUMNS or FILE",
+)
 KeptColumns = _further_columns("--keep", "Columns of the table to write before the label, as CSV with a header.")
 HasHeader = Annotated[
     bool | None,
@@ -207,6 +215,7 @@ TABLE_OPTIONS: dict[str, tuple[Any, Any]] = {
     "text": (TextColumns, None),
     "numbers": (NumberColumns, None),
     "categories": (CategoryColumns, None),
+    "embeddings": (EmbeddingColumns, None),
     "header": (HasHeader, None),
     "delimiter": (Delimiter, None),
     "encoding": (Encoding, None),

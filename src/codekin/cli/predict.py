@@ -78,14 +78,12 @@ def predict(
         given = {"--top-k": top_k is not None, "--probabilities": probabilities, "--keep": keep is not None}
         _check_coverage(model, calibration, coverage, given)
     vectorizer = loaded.model_input.vectorizer
-    if min_known and vectorizer is None:
+    if min_known and known_word_counter(vectorizer) is None:
         raise ValueError(f"--min-known {min_known} needs a model of texts. Got one of features in {model}.")
-    # The estimator checks features of files, and knows which classes parts belong to; those of texts need no check.
-    has_estimator = vectorizer is None or has_parts or coverage is not None
-    answering: Any = loaded.classifier if has_estimator else loaded.saved.coded
     # Texts without a known word have no features, unless there are numbers or categories beside them.
     counts_words = as_json or min_known or isinstance(vectorizer, FittedRows)
     known_words = known_word_counter(vectorizer) if counts_words else None
+    has_texts = known_words is not None or (vectorizer is not None and not counts_words)
     if not as_json and keep is None:
         _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or coverage is not None)
     stage, n_done, n_unknown = f"predicting {data}", 0, 0
@@ -103,13 +101,14 @@ def predict(
             part: Any
             for X, part in loaded.samples(data, chunk_rows, progress, labels="none", keep=keep or (), **reading):
                 known = None if known_words is None else known_words(X)
-                if vectorizer is not None:
+                if has_texts:
                     n_unknown += int((np.diff(X.indptr) == 0).sum()) if known is None else known.count(0)
                 if coverage is not None:
-                    labels, of_labels = [own.tolist() for own in answering.predict_sets(X, coverage)], None
-                else:
-                    own = None if has_estimator else loaded.labels
-                    labels, of_labels = best_labels(answering, X, k, probabilities, own)
+                    labels, of_labels = [own.tolist() for own in loaded.classifier.predict_sets(X, coverage)], None
+                elif not has_parts and (vectorizer is not None or loaded.saved.takes(X)):
+                    labels, of_labels = best_labels(loaded.saved.coded, X, k, probabilities, loaded.labels)
+                else:  # it checks features of files, and knows which classes parts belong to
+                    labels, of_labels = best_labels(loaded.classifier, X, k, probabilities)
                 for i in [i for i, n in enumerate(known or ()) if n < min_known]:
                     labels[i] = []
                     if of_labels is not None:

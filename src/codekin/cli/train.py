@@ -58,7 +58,7 @@ from codekin.cli.train_options import (
     with_weights,
 )
 from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
-from codekin.data.datasets import DataError, SparseData, TableColumns, TextData
+from codekin.data.datasets import USES, DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput
 from codekin.data.reading import format_of
 from codekin.data.recipes import NoFeaturesError
@@ -145,7 +145,8 @@ def train(
         samples = reader.samples(data, validation, of_learner["max_memory"], cache, random_state)
         source: Any = samples.data
         is_text, classes = isinstance(source, TextData), source.classes
-        check_format(format="tsv" if is_text else "features")
+        has_texts = is_text and (source.table is None or bool(source.table.text))
+        check_format(format="tsv" if has_texts else "features")
         settings["estimator"] = with_less_memory(_learner(settings["estimator"], of_learner), samples.n_bytes)
         if taxonomy is not None:
             settings["taxonomy"] = read_taxonomy(taxonomy, classes=classes, layout=taxonomy_layout)  # type: ignore[arg-type]
@@ -180,7 +181,7 @@ def train(
         return
     ranking = ranking_text(ranking_facts(whole.model_)) if details else []
     of_method = [report_text(people.details, measured_on="training sample"), *ranking] if details else []
-    show(_text(people, str(model), seconds, of_method, has_page=is_text))
+    show(_text(people, str(model), seconds, of_method, has_page=has_texts and not _has_vectors(source)))
 
 
 def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> dict[str, Any]:
@@ -188,7 +189,11 @@ def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> d
     if table is None:
         return {}
     text = {name: weights.get(place, 1.0) for place, name in enumerate(table.text)}
-    return {"text": text, "numbers": list(table.numbers), "categories": list(table.categories)}
+    return {**{use: list(getattr(table, use)) for use in USES}, "text": text or None}
+
+
+def _has_vectors(source: TextData) -> bool:
+    return source.table is not None and bool(source.table.embeddings)
 
 
 def _learner(name: str, settings: dict[str, Any]) -> Any:

@@ -11,11 +11,12 @@ from typing import Annotated, Any
 import typer
 from sklearn.utils._param_validation import Interval
 
+from codekin._system.messages import Need
 from codekin.cli.options import READING, TAXONOMY_NEEDS, reader_of, two_numbers
 from codekin.data.options import TEXT_FORMATS
 from codekin.data.recipes import AUTO, RECIPES
 from codekin.data.row_features import is_weight
-from codekin.fitting.setting import ASSIGNMENT_CHOICES, LEARNING, Need, Setting
+from codekin.fitting.setting import ASSIGNMENT_CHOICES, LEARNING, Setting
 from codekin.fitting.settings import ABOVE_ZERO, EXTREME_SETTINGS
 
 TEXT = "Texts"

@@ -1,17 +1,30 @@
-"""What people pass as samples: texts in lists, arrays and series; rows of data frames and lists of objects."""
+"""What people pass as samples: texts in lists, arrays and series; rows of data frames and lists of objects.
+
+Vectors, such as embeddings of texts, keep half precision and become single precision otherwise; a column of them is
+never copied to double precision. Every number is finite, and all vectors of a column have the same length.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isinf, isnan, nan
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from codekin._system.messages import suggestion
-from codekin.data.datasets import TableColumns, TextData
+from codekin.data.datasets import USES, TableColumns, TextData
+
+ROWS_AT_ONCE = 10_000
+Vectors = NDArray[np.float16] | NDArray[np.float32]
+RowError = Callable[[int, str], Exception]
+"""The error of a row of a column, counted from 0, with the reason."""
 
 
 def samples_of(given: Any, columns: TableColumns | None, what: str = "text") -> list[Any]:
-    """The texts of a sequence, or the rows of a table as tuples: texts, numbers (NaN if missing) and categories.
+    """The texts of a sequence, or the rows of a table as tuples: texts, numbers (NaN if missing), categories, vectors.
 
     A table is a data frame, a mapping of names to columns, or a list of mappings, one per row. If there is one column
     of texts and nothing else, samples are texts. A file that was read is a table, too, with its own columns. Raises
@@ -28,7 +41,9 @@ def samples_of(given: Any, columns: TableColumns | None, what: str = "text") -> 
     if names is None and columns.is_one_text:
         return texts_of(given, what)
     if names is None:
-        used = ", ".join(map(repr, columns.text + columns.numbers + columns.categories))
+        if columns.used == columns.embeddings and len(columns.used) == 1 and _is_matrix(given):
+            return list(zip(_vectors(given, columns.used[0]), strict=True))
+        used = ", ".join(map(repr, columns.used))
         got = f"{given[:40]!r}" if isinstance(given, str | bytes) else f"an object of type {type(given).__name__}"
         raise ValueError(
             f"Samples have several columns ({used}): a data frame or a list of objects is needed. Got {got}."
@@ -41,6 +56,7 @@ def samples_of(given: Any, columns: TableColumns | None, what: str = "text") -> 
         for name in of_use:
             column = _listed(_column(given, names, name, is_needed=is_frame), name)
             cells.append([use(value, name, i) for i, value in enumerate(column)])
+    cells += [list(_vectors(_column(given, names, name, is_needed=True), name)) for name in columns.embeddings]
     lengths = [len(own) for own in cells]
     if len(set(lengths)) > 1:
         raise ValueError(f"All columns must have as many values. Got {', '.join(map(str, lengths))}.")
@@ -52,10 +68,11 @@ def _rows_of(data: TextData, columns: TableColumns | None) -> list[Any]:
         return list(data.texts)
     table = data.table or TableColumns(("text",))
     wanted = columns or table
-    for use in ("text", "numbers", "categories"):
+    for use in USES:
         needed, there = getattr(wanted, use), getattr(table, use)
         if len(needed) != len(there) or (data.table is not None and needed != there):
             got = "without columns" if data.table is None else f"that was read with {', '.join(there) or 'none'}"
+            got += "; --embeddings takes a file of vectors" if use == "embeddings" and needed else ""
             raise ValueError(
                 f"Samples have columns; those of {use} are {', '.join(needed) or 'none'}. Got a file {got}."
             )
@@ -64,6 +81,7 @@ def _rows_of(data: TextData, columns: TableColumns | None) -> list[Any]:
     used: list[Any] = [data.columns[name] for name in table.text]
     used += [data.numbers[name].tolist() for name in table.numbers]
     used += [[cell.strip() for cell in data.columns[name]] for name in table.categories]
+    used += [list(data.vectors[name]) for name in table.embeddings]
     return list(zip(*used, strict=True))
 
 
@@ -88,6 +106,76 @@ def texts_of(given: Any, what: str = "text") -> list[str]:
             raise ValueError(f"{what[:1].upper()}{what[1:]} {i} must be a str. Got {value!r} of type {kind}.")
         listed[i] = ""
     return listed
+
+
+def vectors_of(column: Any, error: RowError, n_dims: int | None = None) -> Vectors:
+    """The vectors of a column as a matrix: a matrix already, a column of Arrow or polars, or rows of any kind.
+
+    ``n_dims`` is their length, if it is known. Raises what ``error`` makes if a row is no vector, or one of another
+    length.
+
+    >>> vectors_of([[1, 2], "[0.5, 3]"], lambda row, reason: ValueError(f"row {row} {reason}")).tolist()
+    [[1.0, 2.0], [0.5, 3.0]]
+    """
+    given = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    X = _flat(given) if hasattr(given, "null_count") and hasattr(given, "to_pylist") else None
+    if X is None and getattr(given, "ndim", 1) == 2:
+        X = np.asarray(given)
+    if X is None:
+        rows = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
+        vectors: list[NDArray[Any]] = []
+        for i, row in enumerate(rows):
+            vectors.append(_vector(row, i, error))
+            _check_length(len(vectors[i]), len(vectors[0]), i, error)
+        X = np.array(vectors) if vectors else np.zeros((0, n_dims or 1), np.float32)
+    if X.dtype.kind not in "iuf" or X.shape[1] == 0:
+        raise error(0, f"has {str(X[:1].tolist())[:40]} where a vector, a list of numbers, is needed.")
+    _check_length(X.shape[1], n_dims, 0, error)
+    return _finite(X, error)
+
+
+def _check_length(n: int, n_dims: int | None, row: int, error: RowError) -> None:
+    if n_dims not in (None, n):
+        raise error(row, f"has a vector of {n} numbers, where others have {n_dims}.")
+
+
+def _flat(column: Any) -> NDArray[Any] | None:
+    """The matrix of a column of Arrow whose lists are equally long; None if they are not."""
+    n_rows = len(column)
+    if column.null_count or not n_rows or not hasattr(column, "flatten"):
+        return None
+    ends = None if hasattr(column.type, "list_size") else np.diff(column.offsets.to_numpy(zero_copy_only=False))
+    flat = column.flatten()
+    is_even = (ends is None or bool((ends == ends[0]).all())) and len(flat) % n_rows == 0 and not flat.null_count
+    return flat.to_numpy(zero_copy_only=False).reshape(n_rows, -1) if is_even else None
+
+
+def _vector(row: Any, place: int, error: RowError) -> NDArray[Any]:
+    """One vector in half or single precision; it may be written as JSON."""
+    try:
+        vector = np.asarray(json.loads(row) if isinstance(row, str) else row)
+    except (ValueError, RecursionError):
+        vector = np.asarray(None)
+    if vector.ndim != 1 or vector.dtype.kind not in "iuf" or not len(vector):
+        raise error(place, f"has {str(row)[:40]!r} where a vector, a list of numbers, is needed.")
+    with np.errstate(over="ignore"):
+        return vector if vector.dtype == np.float16 else vector.astype(np.float32)
+
+
+def _finite(X: NDArray[Any], error: RowError) -> Vectors:
+    """The matrix in half or single precision; raises at the first number that is not finite."""
+    kept = X if X.dtype == np.float16 else np.empty(X.shape, np.float32) if X.dtype != np.float32 else X
+    for start in range(0, len(X), ROWS_AT_ONCE):
+        here = slice(start, start + ROWS_AT_ONCE)
+        with np.errstate(over="ignore"):
+            block = X[here].astype(kept.dtype, copy=False)
+        if kept is not X:
+            kept[here] = block
+        if not np.isfinite(block).all():
+            row, place = np.argwhere(~np.isfinite(block))[0].tolist()
+            number = X[start + row, place]
+            raise error(start + row, f"has {number} at place {place + 1} of its vector; numbers must be finite.")
+    return kept
 
 
 def is_missing(value: Any) -> bool:
@@ -145,6 +233,14 @@ def _category(value: Any, name: str, row: int) -> str:
     if isinstance(value, list | dict | tuple | set | bytes):
         raise ValueError(f"Column {name!r}, row {row}: a category is a text or a number. Got {value!r}.")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _vectors(given: Any, name: str) -> Vectors:
+    return vectors_of(given, lambda row, reason: ValueError(f"Column {name!r}, row {row}: it {reason}"))
+
+
+def _is_matrix(given: Any) -> bool:
+    return getattr(given, "ndim", 0) == 2 and not hasattr(given, "columns")
 
 
 def _listed(given: Any, what: str) -> list[Any]:

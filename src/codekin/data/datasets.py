@@ -154,13 +154,17 @@ class SparseData(_Labelled):
         return f"{text} on average{classes}>"
 
 
+USES = ("text", "numbers", "categories", "embeddings")
+"""What columns of a table are read as, in the order of a sample's cells."""
+
+
 @dataclass(frozen=True)
 class TableColumns:
     """Which columns of a table are read, by name, and as what.
 
-    There is at least one column of texts; ``label`` is None if labels were not read. Without a header, columns are
-    called by their numbers, from "1" on. Those ``kept`` are read as they are, to be written beside predictions; they
-    may have another use as well.
+    There is at least one column of texts or of ``embeddings``, which are vectors; ``label`` is None if labels were not
+    read. Without a header, columns are called by their numbers, from "1" on. Those ``kept`` are read as they are, to be
+    written beside predictions; they may have another use as well.
 
     >>> TableColumns(("title", "description"), "category").names
     ('category', 'title', 'description')
@@ -172,17 +176,28 @@ class TableColumns:
     categories: tuple[str, ...] = ()
     has_header: bool = True
     kept: tuple[str, ...] = ()
+    embeddings: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """All columns that are read."""
-        used = (*(() if self.label is None else (self.label,)), *self.text, *self.numbers, *self.categories)
+        used = (*(() if self.label is None else (self.label,)), *self.used)
         return (*used, *(name for name in self.kept if name not in used))
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that samples are made of, in the order of their cells."""
+        return tuple(name for use in USES for name in getattr(self, use))
+
+    def places(self, use: str) -> slice:
+        """Where the cells of a use are in a sample."""
+        start = sum(len(getattr(self, before)) for before in USES[: USES.index(use)])
+        return slice(start, start + len(getattr(self, use)))
 
     @property
     def is_one_text(self) -> bool:
         """Whether samples are texts: there is one column of them and nothing else."""
-        return len(self.text) == 1 and not self.numbers and not self.categories
+        return self.used == self.text and len(self.text) == 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +221,8 @@ class TextData(_Labelled):
         The numbers of each column of numbers, float64; NaN where there is none.
     reading : str
         How the file was read, in words.
+    vectors : mapping of str to ndarray of shape (n_samples, n_dims)
+        The vectors of each column of embeddings, float16 or float32.
 
     Examples
     --------
@@ -220,6 +237,7 @@ class TextData(_Labelled):
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     reading: str = ""
+    vectors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def n_samples(self) -> int:

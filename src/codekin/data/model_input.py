@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from codekin.data.blocks import Source
 from codekin.data.columns import samples_of
-from codekin.data.datasets import Data, SparseData, TableColumns, TextData
+from codekin.data.datasets import USES, Data, SparseData, TableColumns, TextData
 from codekin.data.options import ReadOptions
 from codekin.data.reading import TEXTS, ReadProgress, iter_data
 from codekin.data.row_features import Features, FittedRows
@@ -133,7 +133,7 @@ def samples_for(fitted: Features, data: TextData) -> Sequence[Any]:
         return data.texts
     # Columns that were chosen for this file take the places of those of training.
     table, wanted = data.table or TableColumns(("text",)), fitted.columns
-    for use in ("text", "numbers", "categories"):
+    for use in USES:
         if data.table is not None and len(getattr(table, use)) == len(getattr(wanted, use)):
             wanted = replace(wanted, **{use: getattr(table, use)})
     return samples_of(data, wanted)
@@ -141,9 +141,9 @@ def samples_for(fitted: Features, data: TextData) -> Sequence[Any]:
 
 def known_word_counter(fitted: Features | None) -> Callable[[Any], list[int]] | None:
     """A function from the features of texts to how many different words of each are known; None without texts."""
-    if fitted is None:
+    texts = () if fitted is None else fitted.texts if isinstance(fitted, FittedRows) else (fitted,)
+    if fitted is None or not texts:
         return None
-    texts = fitted.texts if isinstance(fitted, FittedRows) else (fitted,)
     is_word = np.zeros(fitted.n_features, bool)
     of_texts = np.concatenate([_is_word(each) for each in texts])
     is_word[: len(of_texts)] = of_texts

@@ -1,4 +1,6 @@
-"""Sparse matrices in NumPy's .npz archives, as :func:`scipy.sparse.save_npz` lays them out, with the labels beside.
+"""Matrices in NumPy's .npz archives: sparse ones as :func:`scipy.sparse.save_npz` lays them out, or vectors.
+
+Labels are beside them: ``labels`` beside a sparse matrix, ``y`` beside the vectors ``X``.
 
 Nothing in such an archive can run code: arrays of objects are refused. A header that declares more than its archive
 contains is detected before memory is allocated.
@@ -6,19 +8,25 @@ contains is detected before memory is allocated.
 
 from __future__ import annotations
 
+import io
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.arrays import NOT_AN_ARRAY
-from codekin.data.datasets import DataError, SparseData
-from codekin.data.options import ReadOptions
-from codekin.data.parsed_rows import Rows
+from codekin._system.messages import counted
+from codekin.data.blocks import ZIP_MAGIC
+from codekin.data.columns import Vectors, vectors_of
+from codekin.data.datasets import DataError, SparseData, TableColumns
+from codekin.data.options import FROM_FILE, ReadOptions, file_and_array
+from codekin.data.parsed_rows import Rows, TextRows
 from codekin.data.text_formats import MAX_FEATURES, FeatureNumbers
 
 _ROWS_AT_ONCE = 1 << 15
@@ -41,6 +49,111 @@ def npz_rows(stream: IO[bytes], source: str, options: ReadOptions, features: Fea
         raise
     except _DAMAGE as error:
         raise DataError(source, f"the archive is damaged ({str(error).rstrip('.') or 'cut off'}).") from None
+
+
+def has_vectors(stream: IO[bytes]) -> bool:
+    """Whether an archive has a matrix ``X`` of vectors and no sparse matrix."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            names = archive.namelist()
+    except _DAMAGE:
+        return False
+    return "X.npy" in names and "format.npy" not in names
+
+
+def vector_table(options: ReadOptions) -> TableColumns:
+    """The columns of vectors without a table."""
+    return TableColumns((), None if options.labels == "none" else "y", embeddings=(FROM_FILE,))
+
+
+def vector_rows(stream: IO[bytes], source: str, options: ReadOptions, *, is_archive: bool) -> Iterator[TextRows]:
+    """The vectors ``X`` of an archive with their labels ``y``, or those of a .npy file, which has no labels."""
+    labels = None
+    if options.labels != "none" and not is_archive:
+        raise DataError(source, "vectors alone have no labels. Use an .npz archive with X and y, or a table, too.")
+    vectors = VectorFile(stream, source, "X")
+    if is_archive:
+        with zipfile.ZipFile(stream) as archive:
+            if "sample_weight.npy" in archive.namelist():
+                raise DataError(source, "'sample_weight' is read beside sparse matrices only.")
+            labels = _labels(archive, source, options, vectors.n_left, "y")
+    while vectors.n_left:
+        n, here = min(_ROWS_AT_ONCE, vectors.n_left), slice(vectors.n_read, vectors.n_read + _ROWS_AT_ONCE)
+        X = vectors.next(n)
+        yield TextRows([""] * n, None if labels is None else labels[here], vectors={FROM_FILE: X})
+
+
+class VectorFile:
+    """The vectors of a .npy file or of an archive, taken from front to back; only those taken at a time are in memory.
+
+    Of an archive, ``array`` names one; it may be left out if there is a single matrix. Raises DataError without any.
+    """
+
+    def __init__(self, stream: IO[bytes], source: str, array: str = "") -> None:
+        self.source, self._stream, self.n_read = source, stream, 0
+        with self._checked():
+            stream.seek(0)
+            if stream.read(len(ZIP_MAGIC)) == ZIP_MAGIC:
+                archive = zipfile.ZipFile(stream)
+                self._items = _Items.of(archive, array or self._only_matrix(archive), source)
+            else:
+                n_bytes = stream.seek(0, io.SEEK_END)
+                stream.seek(0)
+                self._items = _Items(stream, "vectors", source, n_bytes)
+        shape, dtype = self._items.shape, self._items.dtype
+        if len(shape) != 2 or dtype.kind not in "iuf" or min(shape) < 1:
+            got = f"an array of shape {shape} and type {dtype}"
+            raise DataError(source, f"vectors are a matrix of numbers with a row for each sample. Got {got}.")
+        self.n_rows, self._n_dims = shape
+
+    @classmethod
+    def opened(cls, given: str) -> VectorFile:
+        """The vectors of a file, ``vectors.npy``, ``vectors.npz`` or ``vectors.npz:array``."""
+        path, array = file_and_array(given)
+        return cls(Path(path).open("rb"), path, array)  # closed with the last row
+
+    @property
+    def n_left(self) -> int:
+        """How many have not been taken yet."""
+        return self.n_rows - self.n_read
+
+    def next(self, n_rows: int) -> Vectors:
+        """The vectors of the next rows."""
+        start, self.n_read = self.n_read, self.n_read + n_rows
+        if self.n_left < 0:
+            raise DataError(self.source, f"there are {counted(self.n_rows, 'vector')}, and more samples than that.")
+        with self._checked():
+            X = self._items.next(n_rows * self._n_dims).reshape(n_rows, self._n_dims)
+        return vectors_of(X, lambda row, reason: DataError(self.source, f"row {start + row + 1} {reason}"))
+
+    def beside(self, rows: Iterator[TextRows]) -> Iterator[TextRows]:
+        """The same rows, which take these vectors; raises at the end if there are more of these."""
+        with self._stream:
+            yield from rows
+        if self.n_left:
+            n_samples = counted(self.n_read, "sample")
+            raise DataError(self.source, f"there are {counted(self.n_rows, 'vector')}, but {n_samples}.")
+
+    def _only_matrix(self, archive: zipfile.ZipFile) -> str:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+        found = []
+        for name in names:
+            with _Items.of(archive, name, self.source) as items:
+                found += [name] if len(items.shape) == 2 else []
+        if len(found) == 1:
+            return found[0]
+        which = f"{counted(len(found), 'array')} may be the vectors. There are {', '.join(names)}"
+        raise DataError(self.source, f"{which}; say which: {self.source}:NAME.")
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        try:
+            yield
+        except DataError:
+            raise
+        except _DAMAGE as error:
+            reason = str(error).rstrip(".") or "cut off"
+            raise DataError(self.source, f"this file of vectors is damaged ({reason}).") from None
 
 
 def _rows(archive: zipfile.ZipFile, source: str, options: ReadOptions, features: FeatureNumbers) -> Iterator[Rows]:
@@ -67,7 +180,7 @@ def _rows(archive: zipfile.ZipFile, source: str, options: ReadOptions, features:
         raise DataError(source, "the matrix has no columns.")
     features.n_features = features.n_features or n_columns
     limit = features.allowed_range()[1]
-    with _Items(archive, "indices", source) as all_indices, _Items(archive, "data", source) as all_values:
+    with _Items.of(archive, "indices", source) as all_indices, _Items.of(archive, "data", source) as all_values:
         for items, kinds in ((all_indices, "iu"), (all_values, "fiu")):
             if items.dtype.kind not in kinds or items.n_items != int(indptr[-1]):
                 raise DataError(source, f"'{items.name}' must be {int(indptr[-1])} numbers, as many as 'indptr' says.")
@@ -93,15 +206,15 @@ def _rows(archive: zipfile.ZipFile, source: str, options: ReadOptions, features:
 
 
 def _labels(
-    archive: zipfile.ZipFile, source: str, options: ReadOptions, n_rows: int
+    archive: zipfile.ZipFile, source: str, options: ReadOptions, n_rows: int, name: str = "labels"
 ) -> NDArray[np.int64] | list[str] | None:
     if options.labels == "none":
         return None
-    labels = _whole(archive, "labels", source)
+    labels = _whole(archive, name, source)
     if labels.shape != (n_rows,) or labels.dtype.kind not in "iuU":
         raise DataError(
             source,
-            f"'labels' must be {n_rows} integers or strings, one per row. "
+            f"'{name}' must be {n_rows} integers or strings, one per row. "
             f"Got an array of shape {labels.shape} and type {labels.dtype} instead.",
         )
     if labels.dtype.kind == "U" or options.labels == "str":
@@ -147,9 +260,22 @@ def _check_items(indices: NDArray[Any], values: NDArray[Any], row: NDArray[Any],
 
 
 class _Items:
-    """The items of one array of an archive, read from front to back."""
+    """The items of one array, read from front to back out of as many bytes, its header included."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str, source: str) -> None:
+    def __init__(self, stream: IO[bytes], name: str, source: str, n_bytes: int) -> None:
+        self.name = name
+        self._source = source
+        self._stream = stream
+        self.shape, self.dtype = _array_header(stream, name, source)
+        self.n_items = int(np.prod(self.shape, dtype=object)) if self.shape else 1
+        if self.dtype.hasobject:
+            raise DataError(source, f"the array '{name}' holds Python objects, which are not read.")
+        if self.n_items * self.dtype.itemsize > n_bytes:
+            raise DataError(source, f"the array '{name}' is cut off: its header promises {self.n_items} items.")
+
+    @classmethod
+    def of(cls, archive: zipfile.ZipFile, name: str, source: str) -> _Items:
+        """Those of an array of an archive."""
         try:
             info = archive.getinfo(f"{name}.npy")
         except KeyError:
@@ -158,15 +284,7 @@ class _Items:
             raise DataError(source, f"the array '{name}' is missing. The archive has {shown or 'nothing'}.") from None
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 1:
             raise DataError(source, f"the array '{name}' is encrypted or packed in a way that NumPy does not use.")
-        self.name = name
-        self._source = source
-        self._stream: IO[bytes] = archive.open(info)
-        self.shape, self.dtype = _array_header(self._stream, name, source)
-        self.n_items = int(np.prod(self.shape, dtype=object)) if self.shape else 1
-        if self.dtype.hasobject:
-            raise DataError(source, f"the array '{name}' holds Python objects, which are not read.")
-        if self.n_items * self.dtype.itemsize > info.file_size:
-            raise DataError(source, f"the array '{name}' is cut off: its header promises {self.n_items} items.")
+        return cls(archive.open(info), name, source, info.file_size)
 
     def next(self, n_items: int) -> NDArray[Any]:
         """The next items."""
@@ -198,7 +316,7 @@ def _array_header(stream: IO[bytes], name: str, source: str) -> tuple[tuple[int,
 
 
 def _whole(archive: zipfile.ZipFile, name: str, source: str) -> NDArray[Any]:
-    with _Items(archive, name, source) as items:
+    with _Items.of(archive, name, source) as items:
         return items.next(items.n_items).reshape(items.shape)
 
 

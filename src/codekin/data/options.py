@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from numpy.typing import NDArray
 
-from codekin.data.datasets import TableColumns
+from codekin.data.datasets import USES, TableColumns
 
 LabelKind = Literal["auto", "int", "str", "none"]
 IndexBase = Literal["auto", 0, 1]
@@ -20,10 +21,13 @@ MissingPolicy = Literal["error", "drop"]
 
 MAX_HASH_BITS = 30
 
+VECTOR_FILES = (".npy", ".npz")
+FROM_FILE = "embedding"
+"""What the column of vectors is called that a file has beside a table."""
 LABEL_PREFIX = "__label__"
 """What stands before a label in fastText's files."""
-FEATURE_FORMATS = ("svmlight", "xmc", "vw", "npz")
-"""The formats of samples that already have features."""
+FEATURE_FORMATS = ("svmlight", "xmc", "vw", "npz", "npy")
+"""The formats of samples that already have features; the last two may have vectors."""
 TEXT_FORMATS = ("tsv", "csv", "jsonl", "parquet", "fasttext", "folder")
 FORMATS = (*FEATURE_FORMATS, *TEXT_FORMATS)
 """The formats that can be read."""
@@ -56,9 +60,12 @@ class ReadOptions:
         is called "label", "category", "class" or the like, if there is one.
     text : str, int, or sequence of them, optional
         The columns that hold the texts. By default the column that is called "text", "title", "description" or the
-        like, if there is one.
+        like, if there is one; "none" for no texts, where there are vectors.
     numbers, categories : str, int, or sequence of them, optional
         Further columns to read: numbers, and names of categories.
+    embeddings : str, int, or sequence of them, optional
+        Columns of vectors; or a file of them, in the order of the rows: ``file.npy``, or ``file.npz``, perhaps with the
+        name of the array behind a colon.
     header : bool, optional
         Whether the first row of a CSV or TSV file holds the names of the columns. Without it, columns are called by
         their numbers. By default a CSV file has a header, and a TSV file if the header has the columns' names.
@@ -85,6 +92,7 @@ class ReadOptions:
     text: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    embeddings: tuple[str, ...] = ()
     header: bool | None = None
     delimiter: str | None = None
     encoding: str | None = None
@@ -96,7 +104,7 @@ class ReadOptions:
         """Check the choices."""
         if self.label is not None:
             object.__setattr__(self, "label", str(self.label))
-        for name in ("text", "numbers", "categories", "keep"):
+        for name in (*USES, "keep"):
             given: Any = getattr(self, name)
             columns = (given,) if isinstance(given, str | int) else given
             object.__setattr__(self, name, tuple(str(column) for column in columns))
@@ -135,7 +143,24 @@ class ReadOptions:
 
 def names_columns(options: ReadOptions) -> bool:
     """Whether columns of a table are chosen."""
-    return options.label is not None or bool(options.text or options.numbers or options.categories or options.keep)
+    of_samples = (*options.text, *options.numbers, *options.categories, *column_names(options))
+    return options.label is not None or bool(of_samples or options.keep)
+
+
+def column_names(options: ReadOptions) -> tuple[str, ...]:
+    """The columns of vectors that are chosen; none if they are in a file."""
+    return () if not options.embeddings or is_vector_file(options.embeddings) else options.embeddings
+
+
+def is_vector_file(names: Sequence[str]) -> bool:
+    """Whether an option names a file of vectors, and not columns."""
+    return len(names) == 1 and Path(file_and_array(names[0])[0]).suffix.lower() in VECTOR_FILES
+
+
+def file_and_array(given: str) -> tuple[str, str]:
+    """The name of a file, and behind a colon that of an array of it, if there is one."""
+    path, _, array = given.rpartition(":")
+    return (path, array) if Path(path).suffix.lower() == ".npz" else (given, "")
 
 
 def checked_encoding(encoding: Mapping[str, Any]) -> dict[str, int]:

@@ -15,11 +15,13 @@ from scipy.sparse import csr_array
 
 from codekin.code import IntArray
 from codekin.data.blocks import LineBlock, not_utf8
+from codekin.data.columns import Vectors
 from codekin.data.datasets import Data, DataError, LabelArray, SparseData, TableColumns, TextData
-from codekin.data.options import LabelKind, MultilabelPolicy
+from codekin.data.options import FROM_FILE, LabelKind, MultilabelPolicy
 from codekin.progress import report
 
 if TYPE_CHECKING:
+    from codekin.data.npz import VectorFile
     from codekin.data.text_formats import FeatureNumbers
 
 RowLabels = NDArray[np.int64] | list[str] | None
@@ -86,23 +88,27 @@ class TextRows:
     labels: RowLabels
     columns: Mapping[str, list[str]] = field(default_factory=dict)
     numbers: Mapping[str, list[float]] = field(default_factory=dict)
+    vectors: Mapping[str, Vectors] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def __getitem__(self, rows: slice) -> TextRows:
-        return self._picked(itemgetter(rows), None if self.labels is None else self.labels[rows])
+        return self._picked(itemgetter(rows), rows, None if self.labels is None else self.labels[rows])
 
     def without(self, is_dropped: NDArray[np.bool_] | None) -> TextRows:
         """The rows that are not dropped."""
         if is_dropped is None:
             return self
         kept = np.flatnonzero(~is_dropped)
-        return self._picked(lambda column: [column[i] for i in kept], _labels_at(self.labels, kept))
+        return self._picked(lambda column: [column[i] for i in kept], kept, _labels_at(self.labels, kept))
 
-    def _picked(self, pick: Callable[[list[Any]], list[Any]], labels: RowLabels) -> TextRows:
-        columns = {name: pick(column) for name, column in self.columns.items()}
-        return TextRows(pick(self.texts), labels, columns, {name: pick(own) for name, own in self.numbers.items()})
+    def _picked(self, pick: Callable[[list[Any]], list[Any]], rows: Any, labels: RowLabels) -> TextRows:
+        columns, numbers = (
+            {name: pick(column) for name, column in own.items()} for own in (self.columns, self.numbers)
+        )
+        vectors = {name: own[rows] for name, own in self.vectors.items()}
+        return TextRows(pick(self.texts), labels, columns, numbers, vectors)
 
 
 def _labels_at(labels: RowLabels, kept: IntArray) -> RowLabels:
@@ -215,8 +221,10 @@ def shortened(text: str, limit: int = 40) -> str:
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
-def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[TextRows]:
-    """The texts of a file, block by block. Further tabs belong to the text.
+def text_rows(
+    blocks: Iterator[LineBlock], labels: LabelColumn, vectors: VectorFile | None = None
+) -> Iterator[TextRows]:
+    """The texts of a file, block by block, perhaps with vectors beside them. Further tabs belong to the text.
 
     Blank lines are skipped if labels are read. Otherwise they are texts without words, so that predictions match lines,
     and the text of a line is what follows the first tab, or the whole line.
@@ -244,7 +252,8 @@ def text_rows(blocks: Iterator[LineBlock], labels: LabelColumn) -> Iterator[Text
         positions = np.array(spans, dtype=np.intp).reshape(-1, 2)
         # Mark all labels as unusual, so that they are parsed one by one.
         of_rows, is_dropped = labels.of_spans(block, positions, np.zeros(0, np.int64), len(texts))
-        yield TextRows(texts, of_rows).without(is_dropped)
+        own = {} if vectors is None else {FROM_FILE: vectors.next(len(texts))}
+        yield TextRows(texts, of_rows, vectors=own).without(is_dropped)
 
 
 @dataclass
@@ -295,7 +304,8 @@ class FileContent:
             for name in (*table.text, *table.categories, *table.kept)
         }
         numbers = {name: np.array([cell for part in parts for cell in part.numbers[name]]) for name in table.numbers}
-        return TextData(texts, class_index, classes, table, columns, numbers, self.reading)
+        vectors = {name: np.concatenate([part.vectors[name] for part in parts]) for name in table.embeddings}
+        return TextData(texts, class_index, classes, table, columns, numbers, self.reading, vectors)
 
 
 def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], float]]:

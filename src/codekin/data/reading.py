@@ -7,6 +7,7 @@ svmlight  ``label index:value ...``                              SparseData
 xmc       the same, after a line of three numbers                SparseData
 vw        ``label weight 'tag|namespace name:value ...``         SparseData
 npz       (an archive: scipy.sparse.save_npz, and labels)        SparseData
+npz, npy  (vectors ``X``, and labels ``y``; vectors alone)       TextData
 tsv       ``label<TAB>text``, or a table with a header           TextData
 csv       the columns of a row, after a header                   TextData
 jsonl     a JSON object                                          TextData
@@ -23,6 +24,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -38,9 +40,17 @@ from codekin.data.blocks import (
     opened,
 )
 from codekin.data.datasets import Data, DataError
-from codekin.data.npz import npz_rows
+from codekin.data.npz import VectorFile, has_vectors, npz_rows, vector_rows, vector_table
 from codekin.data.options import FORMATS as FORMATS  # noqa: PLC0414
-from codekin.data.options import LABEL_PREFIX, ReadOptions, names_columns
+from codekin.data.options import (
+    FROM_FILE,
+    LABEL_PREFIX,
+    TEXT_FORMATS,
+    ReadOptions,
+    column_names,
+    is_vector_file,
+    names_columns,
+)
 from codekin.data.parsed_rows import FileContent, LabelColumn, Rows, TextRows, rechunked, shortened, text_rows
 from codekin.data.table_formats import (
     DELIMITERS,
@@ -49,6 +59,7 @@ from codekin.data.table_formats import (
     fasttext_table,
     folder_table,
     json_table,
+    label_and_text,
     parquet_table,
 )
 from codekin.data.tables import LABEL_NAMES, TEXT_NAMES, table_rows
@@ -61,6 +72,7 @@ FORMAT_OF_SUFFIX = {
     ".xmc": "xmc",
     ".vw": "vw",
     ".npz": "npz",
+    ".npy": "npy",
     ".tsv": "tsv",
     ".csv": "csv",
     ".jsonl": "jsonl",
@@ -77,12 +89,13 @@ TEXTS = "texts"
 _TABLES = ("csv", "tsv", "jsonl", "parquet")
 _OPTION_FORMATS = {
     **dict.fromkeys(("label", "text", "numbers", "categories", "keep"), _TABLES),
+    "embeddings": TEXT_FORMATS,
     **dict.fromkeys(("header", "delimiter"), ("csv", "tsv")),
-    "encoding": tuple(format for format in FORMATS if format not in ("npz", "parquet")),
+    "encoding": tuple(format for format in FORMATS if format not in ("npz", "npy", "parquet")),
 }
 """The formats that options are for."""
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
-_MAGIC = {ZIP_MAGIC: "npz", b"PAR1": "parquet"}
+_MAGIC = {ZIP_MAGIC: "npz", b"\x93NUMPY": "npy", b"PAR1": "parquet"}
 ReadProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file."""
 
@@ -230,21 +243,32 @@ def file_parts(  # noqa: PLR0917
     content = FileContent(name, labels, FeatureNumbers(options, n_features, base))
     format, blocks = _found_format(source, stream, name, format, options)
     _check_options(options, format)
-    if format == "npz":
-        return content, npz_rows(_archive(source, stream, blocks), name, options, content.features)
+    if format in ("npz", "npy"):
+        archive = _archive(source, stream, blocks)
+        if format == "npz" and not has_vectors(archive):
+            return content, npz_rows(archive, name, options, content.features)
+        content.table, content.reading = vector_table(options), f"vectors in an {format} file"
+        return content, vector_rows(archive, name, options, is_archive=format == "npz")
     if format in _SPARSE_ROWS:
         return content, _SPARSE_ROWS[format](blocks, labels, content.features)
     if format == "tsv":
-        content.reading = "a label, a tab and a text in every line"
-        return content, text_rows(blocks, labels)
-    if format == "folder":
+        table = None
+    elif format == "folder":
         table = folder_table(source, options)
     elif format == "parquet":
         table = parquet_table(_archive(source, stream, blocks), name, options)
     else:
         table = _LINE_TABLES[format](blocks, name, options)
-    content.table, content.reading = table.columns if table.is_named else None, table.reading
-    return content, table_rows(table.parts, table.columns, labels)
+    has_file = bool(options.embeddings) and is_vector_file(options.embeddings)
+    file = VectorFile.opened(options.embeddings[0]) if has_file else None
+    rows = text_rows(blocks, labels, file) if table is None else table_rows(table.parts, table.columns, labels, file)
+    content.reading = "a label, a tab and a text in every line" if table is None else table.reading
+    content.table = table.columns if table is not None and table.is_named else None
+    if file is None:
+        return content, rows
+    columns = label_and_text(options) if table is None else table.columns
+    content.table, content.reading = replace(columns, embeddings=(FROM_FILE,)), f"{content.reading}; with {file.source}"
+    return content, file.beside(rows)
 
 
 def _found_format(
@@ -259,7 +283,7 @@ def _found_format(
     blocks = chain([head], blocks)
     if format == "auto":
         format = next((found for magic, found in _MAGIC.items() if head.startswith(magic)), "auto")
-    if format in ("npz", "parquet"):
+    if format in ("npz", "npy", "parquet"):
         return format, blocks
     lines = line_blocks(in_utf8(blocks, options.encoding, name), name)
     if format in ("auto", "tsv"):
@@ -351,9 +375,10 @@ def _check_options(options: ReadOptions, format: str) -> None:
     """Raise if an option is given that means nothing in a format."""
     for option, formats in _OPTION_FORMATS.items():
         value = getattr(options, option)
-        if value not in (None, ()) and format not in formats:
+        known = _TABLES if option == "embeddings" and value and column_names(options) else formats
+        if value not in (None, ()) and format not in known:
             raise ValueError(
-                f"The '{option}' option of a reader is for {', '.join(formats)}. Got {value!r} and a file of {format}."
+                f"The '{option}' option of a reader is for {', '.join(known)}. Got {value!r} and a file of {format}."
             )
 
 

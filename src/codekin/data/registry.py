@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -139,6 +136,10 @@ def fetch(
 
 
 def _download(file: RemoteFile, target: Path, progress: Progress | None, timeout: float) -> None:
+    import http.client  # these load a package for encrypted connections
+    import urllib.error
+    import urllib.request
+
     digest = hashlib.sha256()
     n_read = 0
     try:

@@ -1,8 +1,8 @@
-"""Rows of a table to features: texts beside each other, numbers and categories.
+"""Rows of a table to features: texts beside each other, numbers, categories and vectors such as embeddings.
 
-A text has length one, times the weight of its column. A number is its distance from the median of the training samples
-in units of twice their interquartile range, cut off at -1 and 1. A category is 1 in a column of its own. All of it is
-divided by one constant, so that no row is longer than one.
+A text has length one, times the weight of its column, and so has a vector; vectors alone stay as they are. A number is
+its distance from the median of the training samples in units of twice their interquartile range, cut off at -1 and 1.
+A category is 1 in a column of its own. All of it is divided by one constant, so that no row is longer than one.
 
 A missing number counts as the median, and a missing category or one that training has not seen as none: all of these
 are zeros. A missing text is an empty one.
@@ -24,12 +24,14 @@ from scipy.sparse import csr_array, hstack
 from codekin.code import FloatArray
 from codekin.data.columns import samples_of
 from codekin.data.datasets import TableColumns
-from codekin.data.recipes import NoFeaturesError, is_number
+from codekin.data.recipes import AUTO, NoFeaturesError, is_count, is_number
 from codekin.data.vectorizers import FittedVectorizer, TextVectorizer
 from codekin.data.vocabulary import CodedWords, decoded_words
 
+VECTOR_WEIGHT = 1.0
+"""The length of a vector beside that of a text."""
 Row = tuple[Any, ...]
-"""The cells of a sample: its texts, its numbers, its categories, in the order of the columns."""
+"""The cells of a sample: its texts, its numbers, its categories, its vectors, in the order of the columns."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +39,9 @@ class FittedRows:
     """What makes features of the rows of a table, after fitting.
 
     Each column of texts has a weight and a vectorizer, each column of numbers its median (``centres``) and twice its
-    interquartile range (``scales``), and each column of categories those that are known, sorted.
+    interquartile range (``scales``), and each column of categories those that are known, sorted. Each column of vectors
+    has a weight and the length of its vectors (``n_dims``); beside texts only the re-ranking learns from them, unless
+    there is none (``do_vectors_rerank``).
     """
 
     columns: TableColumns
@@ -46,10 +50,13 @@ class FittedRows:
     centres: FloatArray
     scales: FloatArray
     categories: tuple[tuple[str, ...], ...]
+    n_dims: tuple[int, ...] = ()
+    vector_weights: tuple[float, ...] = ()
+    do_vectors_rerank: bool = True
 
     @classmethod
     def fit(
-        cls, vectorizer: TextVectorizer, columns: TableColumns, weights: Sequence[float], rows: Sequence[Row]
+        cls, vectorizer: TextVectorizer, columns: TableColumns, weights: Mapping[str, float], rows: Sequence[Row]
     ) -> FittedRows:
         """Learn the vocabularies, the usual range of the numbers and the categories."""
         cells = _by_column(rows, columns)
@@ -59,21 +66,25 @@ class FittedRows:
                 texts.append(vectorizer.fit(own))
             except NoFeaturesError as error:
                 raise NoFeaturesError(f"Column {name!r}: {error}") from None
-        n_texts, n_numbers = len(columns.text), len(columns.numbers)
-        ranges = [_range(own) for own in cells[n_texts : n_texts + n_numbers]]
-        known = tuple(tuple(sorted({*own} - {""})) for own in cells[n_texts + n_numbers :])
+        ranges = [_range(own) for own in cells[columns.places("numbers")]]
+        known = tuple(tuple(sorted({*own} - {""})) for own in cells[columns.places("categories")])
         centres, scales = np.array(ranges, np.float64).reshape(-1, 2).T
-        return cls(columns, tuple(map(float, weights)), tuple(texts), centres, scales, known)
+        n_dims = tuple(len(own[0]) for own in cells[columns.places("embeddings")])
+        of_texts, of_vectors = (
+            tuple(float(weights.get(name, usual)) for name in names)
+            for names, usual in ((columns.text, 1.0), (columns.embeddings, VECTOR_WEIGHT))
+        )
+        return cls(columns, of_texts, tuple(texts), centres, scales, known, n_dims, of_vectors)
 
     @property
     def vectorizer(self) -> TextVectorizer:
         """The choices for texts, to fit another one like this."""
-        return self.texts[0].vectorizer
+        return self.texts[0].vectorizer if self.texts else TextVectorizer(AUTO)
 
     @property
-    def version(self) -> int:
-        """The version of the features of texts."""
-        return self.texts[0].version
+    def is_dense(self) -> bool:
+        """Whether samples are vectors and nothing else, whose features are a dense matrix."""
+        return self.columns.used == self.columns.embeddings
 
     @property
     def n_features(self) -> int:
@@ -82,35 +93,41 @@ class FittedRows:
 
     @property
     def rerank_only(self) -> NDArray[np.bool_] | None:
-        """Which features only a re-ranking learns from, if there are such."""
+        """Which features only a re-ranking learns from, if there are such, as vectors beside texts may be."""
         found = np.zeros(self.n_features, bool)
         for start, fitted in zip(self._starts, self.texts, strict=False):
             if fitted.rerank_only is not None:
                 found[start : start + fitted.n_features] = fitted.rerank_only
+        if self.texts and self.do_vectors_rerank:
+            found[self.n_features - sum(self.n_dims) :] = True
         return found if found.any() else None
 
     @property
     def described(self) -> str:
         """The name of the recipe, and the columns."""
-        return f"{self.texts[0].described} of {', '.join(self.columns.text)}{self.others}"
+        of_texts = [f"{self.texts[0].described} of {', '.join(self.columns.text)}"] if self.texts else []
+        return "; ".join([*of_texts, *self.others])
 
     @property
-    def others(self) -> str:
-        """The columns of numbers and categories, in words."""
+    def others(self) -> list[str]:
+        """The columns of numbers, categories and vectors, in words."""
         uses = {"numbers": self.columns.numbers, "categories": self.columns.categories}
-        return "".join(f"; {use} of {', '.join(names)}" for use, names in uses.items() if names)
+        found = [f"{use} of {', '.join(names)}" for use, names in uses.items() if names]
+        for name, n, weight in zip(self.columns.embeddings, self.n_dims, self.vector_weights, strict=True):
+            found.append(f"vectors of {name}, {n} numbers" + ("" if self.is_dense else f", times {weight:g}"))
+        return found
 
     @cached_property
     def _starts(self) -> list[int]:
         """The first feature of each text, of the numbers and of each column of categories, and their number."""
         sizes = [fitted.n_features for fitted in self.texts]
-        return list(accumulate([*sizes, len(self.centres), *map(len, self.categories)], initial=0))
+        return list(accumulate([*sizes, len(self.centres), *map(len, self.categories), *self.n_dims], initial=0))
 
     @cached_property
     def unit(self) -> float:
         """What a category counts."""
         further = len(self.centres) + len(self.categories)
-        return 1 / sqrt(sum(weight * weight for weight in self.weights) + further)
+        return 1 / sqrt(sum(weight * weight for weight in (*self.weights, *self.vector_weights)) + further)
 
     @cached_property
     def _column_of_category(self) -> list[dict[str, int]]:
@@ -124,10 +141,17 @@ class FittedRows:
         """The rows of a data frame, or of a list of objects, as this takes them."""
         return samples_of(given, self.columns)
 
-    def transform(self, rows: Iterable[Any]) -> csr_array:
-        """The features of rows: a float32 matrix with int32 indices in increasing order."""
+    def transform(self, rows: Iterable[Any]) -> Any:
+        """The features of rows: a float32 matrix, dense for vectors alone, else sparse with int32 indices in order.
+
+        Raises ValueError if vectors are longer or shorter than those of training.
+        """
         cells = _by_column(list(rows), self.columns)
         n_rows, n_texts, n_numbers = len(cells[0]), len(self.texts), len(self.centres)
+        every = zip(self.columns.embeddings, self.n_dims, cells[self.columns.places("embeddings")], strict=True)
+        vectors = [_matrix(name, own, n) for name, n, own in every]
+        if self.is_dense:
+            return vectors[0] if len(vectors) == 1 else np.hstack(vectors)
         parts: list[csr_array] = []
         for fitted, weight, own in zip(self.texts, self.weights, cells, strict=False):
             X = fitted.transform(own)
@@ -136,12 +160,18 @@ class FittedRows:
         numbers = np.array(cells[n_texts : n_texts + n_numbers], np.float64).reshape(n_numbers, n_rows).T
         scaled = np.clip((numbers - self.centres) / self.scales, -1, 1) * self.unit
         parts.append(csr_array(np.nan_to_num(scaled).astype(np.float32)))
-        for known, own in zip(self._column_of_category, cells[n_texts + n_numbers :], strict=True):
+        for known, own in zip(self._column_of_category, cells[self.columns.places("categories")], strict=True):
             places = np.array([known.get(cell, -1) for cell in own], np.int64)
             indptr = np.concatenate([[0], np.cumsum(places >= 0)])
             places = places[places >= 0]
             values = np.full(len(places), self.unit, np.float32)
             parts.append(csr_array((values, places, indptr), shape=(n_rows, len(known))))
+        for E, weight in zip(vectors, self.vector_weights, strict=True):
+            lengths = np.sqrt(np.einsum("ij,ij->i", E, E, dtype=np.float64))
+            of_length_one = E * (weight * self.unit / np.where(lengths > 0, lengths, 1)).astype(np.float32)[:, None]
+            n_dims = E.shape[1]
+            in_row = np.tile(np.arange(n_dims), n_rows)
+            parts.append(csr_array((of_length_one.ravel(), in_row, np.arange(n_rows + 1) * n_dims), shape=E.shape))
         X = csr_array(hstack(parts, format="csr", dtype=np.float32))
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         return X
@@ -149,22 +179,26 @@ class FittedRows:
     def row(self, row: Any) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """The features of one row, and their values; a row of :meth:`transform`."""
         X = self.transform(self.samples([row]) if isinstance(row, Mapping) else [row])
-        return X.indices, X.data
+        return (np.arange(X.shape[1], dtype=np.int32), X[0]) if self.is_dense else (X.indices, X.data)
 
     def terms_by_column(self, row: Row) -> dict[int, list[str]]:
         """What the features of a row stand for: the terms of its texts, its numbers and its categories."""
         found: dict[int, list[str]] = {}
-        n_texts, n_numbers = len(self.texts), len(self.centres)
+        n_texts = len(self.texts)
         for name, fitted, start, text in zip(self.columns.text, self.texts, self._starts, row, strict=False):
             for column, terms in fitted.terms_by_column(text).items():
                 found[start + column] = [f"{name}: {term}" for term in terms]
         start = self._starts[n_texts]
         for k, name in enumerate(self.columns.numbers):
             found[start + k] = [f"{name} = {row[n_texts + k]:g}"]
-        of_categories = zip(self.columns.categories, self._column_of_category, row[n_texts + n_numbers :], strict=True)
+        cells = row[self.columns.places("categories")]
+        of_categories = zip(self.columns.categories, self._column_of_category, cells, strict=True)
         for start, (name, known, cell) in zip(self._starts[n_texts + 1 :], of_categories, strict=False):
             if cell in known:
                 found[start + known[cell]] = [f"{name} = {cell}"]
+        of_vectors = zip(self.columns.embeddings, self._starts[n_texts + 1 + len(self.categories) :], strict=False)
+        for (name, start), vector in zip(of_vectors, row[self.columns.places("embeddings")], strict=True):
+            found |= {start + k: [f"{name}[{k}]"] for k in range(len(vector))}
         return found
 
     def within(self, n_bytes: int) -> FittedRows:
@@ -191,7 +225,8 @@ class FittedRows:
             arrays |= {"centres": self.centres, "scales": self.scales}
         for k, known in enumerate(self.categories):
             arrays |= {f"category{k}_{name}": array for name, array in CodedWords(known).arrays().items()}
-        return {"weights": list(self.weights), "texts": settings}, arrays
+        of_vectors = {"n_dims": list(self.n_dims), "vector_weights": list(self.vector_weights)} if self.n_dims else {}
+        return {"weights": list(self.weights), "texts": settings, **of_vectors}, arrays
 
     @classmethod
     def from_state(
@@ -209,6 +244,7 @@ class FittedRows:
                 FittedVectorizer.from_state(own, _with_prefix(arrays, f"text{k}_")) for k, own in enumerate(of_texts)
             )
             centres, scales = (np.asarray(arrays.get(name, nothing), np.float64) for name in ("centres", "scales"))
+            n_dims, of_vectors = (tuple(settings.get(name, ())) for name in ("n_dims", "vector_weights"))
             n_categories = len(columns.categories)
             categories = tuple(decoded_words(_with_prefix(arrays, f"category{k}_")) for k in range(n_categories))
         except (KeyError, TypeError, UnicodeDecodeError) as error:
@@ -219,13 +255,21 @@ class FittedRows:
         is_whole &= all(is_weight(weight) for weight in weights)
         is_whole &= all(len(set(known)) == len(known) for known in categories)
         is_whole &= len(set(columns.names)) == len(columns.names)
+        is_whole &= len(n_dims) == len(of_vectors) == len(columns.embeddings)
+        is_whole &= all(map(is_count, n_dims)) and all(map(is_weight, of_vectors))
         if not is_whole:
             raise ValueError("The features of these rows do not fit their columns: weights, numbers or categories.")
-        return cls(columns, tuple(map(float, weights)), texts, centres, scales, categories)
+        of_vectors = tuple(map(float, of_vectors))
+        return cls(columns, tuple(map(float, weights)), texts, centres, scales, categories, n_dims, of_vectors)
 
 
 Features = FittedVectorizer | FittedRows
 """What makes features of samples: of texts, or of rows."""
+
+
+def takes_vectors(fitted: Features | None) -> bool:
+    """Whether samples are vectors and nothing else, whose features are dense."""
+    return isinstance(fitted, FittedRows) and fitted.is_dense
 
 
 def fitted_features(
@@ -234,7 +278,7 @@ def fitted_features(
     """What makes features of texts, or of rows where there is more than one column, learned from samples."""
     if columns is None or columns.is_one_text:
         return vectorizer.fit(samples)
-    return FittedRows.fit(vectorizer, columns, [weights.get(name, 1.0) for name in columns.text], samples)
+    return FittedRows.fit(vectorizer, columns, weights, samples)
 
 
 def is_weight(value: Any) -> bool:
@@ -243,8 +287,14 @@ def is_weight(value: Any) -> bool:
 
 
 def _by_column(rows: Sequence[Row], columns: TableColumns) -> list[Sequence[Any]]:
-    n_columns = len(columns.text) + len(columns.numbers) + len(columns.categories)
-    return list(zip(*rows, strict=True)) if rows else [()] * n_columns
+    return list(zip(*rows, strict=True)) if rows else [()] * len(columns.used)
+
+
+def _matrix(name: str, vectors: Sequence[Any], n_dims: int) -> NDArray[np.float32]:
+    """The vectors of a column, in single precision."""
+    if vectors and len(vectors[0]) != n_dims:
+        raise ValueError(f"Vectors of {name!r} must have {n_dims} numbers, as in training. Got {len(vectors[0])}.")
+    return np.array(vectors, np.float32).reshape(-1, n_dims)
 
 
 def _range(numbers: Sequence[float]) -> tuple[float, float]:

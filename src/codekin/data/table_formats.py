@@ -305,7 +305,8 @@ def parquet_table(file: IO[bytes], source: str, options: ReadOptions) -> Table:
         batches = opened_file.iter_batches(batch_size=ROWS_AT_ONCE, columns=list(chosen.names))
         try:
             for batch in batches:
-                columns = {name: batch.column(name).to_pylist() for name in chosen.names}
+                given = {name: batch.column(name) for name in chosen.names}
+                columns = {name: own if name in chosen.embeddings else own.to_pylist() for name, own in given.items()}
                 yield Cells(source, columns, range(n_before + 1, n_before + len(batch) + 1), are_lines=False)
                 n_before += len(batch)
         except (pa.ArrowException, OSError) as error:
@@ -344,10 +345,11 @@ def fasttext_table(blocks: Iterator[LineBlock], _: str, options: ReadOptions) ->
                 places.append(number)
             yield Cells(block.source, {"label": labels, "text": texts}, places)
 
-    return Table(_label_and_text(options), parts(), "fastText's lines of __label__ and text", is_named=False)
+    return Table(label_and_text(options), parts(), "fastText's lines of __label__ and text", is_named=False)
 
 
-def _label_and_text(options: ReadOptions) -> TableColumns:
+def label_and_text(options: ReadOptions) -> TableColumns:
+    """The columns of a format that has nothing but a label and a text."""
     return TableColumns(("text",), None if options.labels == "none" else "label")
 
 
@@ -376,7 +378,7 @@ def folder_table(source: Any, options: ReadOptions) -> Table:
             yield Cells(str(folder), {"label": labels, "text": texts}, range(1, len(some) + 1), are_lines=False)
 
     reading = f"files in folders that are named like their labels{left}"
-    return Table(_label_and_text(options), parts(), reading, is_named=False)
+    return Table(label_and_text(options), parts(), reading, is_named=False)
 
 
 def _content(path: Path, encoding: str | None) -> str:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codekin._system.messages import counted, suggestion
-from codekin.data.datasets import DataError, TableColumns, TextData
-from codekin.data.options import ReadOptions
+from codekin.data.columns import vectors_of
+from codekin.data.datasets import USES, DataError, TableColumns, TextData
+from codekin.data.options import FROM_FILE, ReadOptions, is_vector_file
 from codekin.data.parsed_rows import Cell, LabelColumn, TextRows, shortened
+
+if TYPE_CHECKING:
+    from codekin.data.npz import VectorFile
 
 LABEL_NAMES = frozenset(["label", "labels", "category", "class", "target", "intent", "topic", "genre", "y"])
 """Names of columns that are taken for labels if there is one of them."""
@@ -44,20 +48,36 @@ class Header:
     def chosen(self, options: ReadOptions) -> TableColumns:
         """The columns to read: as the options say, as those of a model, or by their names."""
         then, needs_label = options.trained_on or TableColumns(()), options.labels != "none"
-        text, numbers, categories = (
-            tuple(map(self._column, getattr(options, use))) or tuple(map(self._known, getattr(then, use)))
-            for use in ("text", "numbers", "categories")
+        has_file = bool(options.embeddings) and is_vector_file(options.embeddings)
+        without_text = options.text == ("none",) and "none" not in self.names
+        chosen_by_model = options.trained_on is not None and not then.text
+        left_out = {"embeddings"} if has_file else set()
+        left_out |= {"text"} if without_text or (chosen_by_model and not options.text) else set()
+        text, numbers, categories, embeddings = (
+            ()
+            if use in left_out
+            else tuple(map(self._column, getattr(options, use))) or tuple(map(self._known, getattr(then, use)))
+            for use in USES
         )
         label = None if options.label is None else self._column(options.label)
         if label is None and needs_label and then.label is not None:
             label = self._known(then.label)
-        others = (*numbers, *categories)
+        others = (*numbers, *categories, *embeddings)
         if label is None and needs_label:
             label = self._found(LABEL_NAMES, "label", (*others, *text))
-        if not text:
-            text = (self._found(TEXT_NAMES, "text", (*others, *(() if label is None else (label,)))),)
+        if not text and "text" not in left_out:
+            taken = (*others, *(() if label is None else (label,)))
+            usual = [name for name in self.names if TEXT_NAMES & {name.lower(), name.rpartition(".")[0].lower()}]
+            if usual or not (has_file or embeddings):
+                text = (self._found(TEXT_NAMES, "text", taken),)
+        if not (text or has_file or embeddings):
+            raise DataError(
+                self.source, "samples need texts, or vectors (--embeddings). Got --text none without vectors."
+            )
         kept = tuple(dict.fromkeys(map(self._column, options.keep)))
-        chosen = TableColumns(text, label if needs_label else None, numbers, categories, self.has_header, kept)
+        chosen = TableColumns(
+            text, label if needs_label else None, numbers, categories, self.has_header, kept, embeddings
+        )
         twice = [name for name, n in Counter(chosen.names).items() if n > 1]
         if twice:
             raise DataError(self.source, f"the column {twice[0]!r} is chosen twice; every column has one use.")
@@ -84,6 +104,8 @@ class Header:
         n_twins = sum(own.rpartition(".")[0] == name for own in self.names)
         twins = f": {n_twins} columns are called so and got numbers" if n_twins > 1 else ""
         hint = "" if twins else suggestion(name, self.names)
+        if name == FROM_FILE and not hint:
+            hint = " --embeddings takes a file of vectors or the name of a column."
         raise DataError(
             self.source, f"there is no column {name!r}{which}{twins}. Its columns are {self._listed}.{hint}"
         )
@@ -111,7 +133,10 @@ class Header:
         """Options that choose a label, a column whose values occur often, and a text, the longest one."""
         if len(names) < 2:
             return f"--text {_quoted(names[0])}" if names else "--label COLUMN --text COLUMN"
-        columns = [[str(row[k]) for row in self.rows if k < len(row) and row[k]] for k in range(len(names))]
+        columns = [
+            [str(row[k]) for row in self.rows if k < len(row) and row[k] and not isinstance(row[k], list)]
+            for k in range(len(names))
+        ]
         lengths = [sum(len(cell) for cell in column if not _is_number(cell)) for column in columns]
         text = max(range(len(names)), key=lambda k: lengths[k])
         label = min(
@@ -183,20 +208,31 @@ class Cells:
             return DataError(self.source, reason, line=self.places[row])
         return DataError(self.source, f"row {self.places[row]}: {reason}")
 
+    def of_column(self, name: str) -> Callable[[int, str], DataError]:
+        """The errors of a column's rows; the reason goes on from the name of the column."""
+        return lambda row, reason: self.error(row, f"column {name!r} {reason}")
 
-def table_rows(parts: Iterator[Cells], table: TableColumns, labels: LabelColumn) -> Iterator[TextRows]:
-    """The samples of a table. The texts of several columns are joined by blanks."""
+
+def table_rows(
+    parts: Iterator[Cells], table: TableColumns, labels: LabelColumn, file: VectorFile | None = None
+) -> Iterator[TextRows]:
+    """The samples of a table, with the vectors of a file. The texts of several columns are joined by blanks."""
+    n_dims: dict[str, int] = {}
     for cells in parts:
         columns = {name: _texts(cells, name) for name in (*table.text, *table.categories, *table.kept)}
         numbers = {name: _numbers(cells, name) for name in table.numbers}
-        texts = columns[table.text[0]]
+        vectors = {} if file is None else {FROM_FILE: file.next(len(cells.places))}
+        for name in table.embeddings:
+            vectors[name] = vectors_of(cells.columns[name], cells.of_column(name), n_dims.get(name))
+            n_dims[name] = vectors[name].shape[1]
+        texts = columns[table.text[0]] if table.text else [""] * len(cells.places)
         if len(table.text) > 1:
             of_rows = zip(*(columns[name] for name in table.text), strict=True)
             texts = [" ".join(filter(None, row)) for row in of_rows]
         of_rows_labels, is_dropped = None, None
         if table.label is not None:
             of_rows_labels, is_dropped = labels.of_cells(_labels(cells, table.label), cells.error)
-        yield TextRows(texts, of_rows_labels, columns, numbers).without(is_dropped)
+        yield TextRows(texts, of_rows_labels, columns, numbers, vectors).without(is_dropped)
 
 
 def _labels(cells: Cells, name: str) -> list[Cell]:
@@ -247,12 +283,14 @@ def columns_to_json(table: TableColumns) -> dict[str, Any]:
     """The columns, as a model's description has them."""
     described = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(table).items()}
     del described["kept"]
+    if not table.embeddings:
+        del described["embeddings"]
     return described
 
 
 def columns_from_json(description: Any) -> TableColumns:
     """What :func:`columns_to_json` described; raises ValueError on anything else."""
-    lists = ("text", "numbers", "categories")
+    lists = USES if isinstance(description, dict) and "embeddings" in description else USES[:3]
     is_right = (
         isinstance(description, dict)
         and set(description) == {"label", "has_header", *lists}
@@ -260,7 +298,7 @@ def columns_from_json(description: Any) -> TableColumns:
         and all(isinstance(each, str) for name in lists for each in description[name])
         and isinstance(description["label"], str | None)
         and isinstance(description["has_header"], bool)
-        and bool(description["text"])
+        and bool(description["text"] or description.get("embeddings"))
     )
     if not is_right:
         raise ValueError(f"the columns of a table have a label, texts, numbers and categories. Got {description!r}.")
@@ -277,7 +315,8 @@ def understood(data: TextData, source: str) -> str:
     else:
         names = list(table.names)
         columns = {**data.columns, **{name: tuple(map(str, column)) for name, column in data.numbers.items()}}
-        uses = {"label": (table.label,), "text": table.text, "numbers": table.numbers, "categories": table.categories}
+        uses = {"label": (table.label,), **{use: getattr(table, use) for use in USES}}
+        uses["embeddings"] = tuple(f"{name} ({data.vectors[name].shape[1]} numbers)" for name in table.embeddings)
         lines += [f"  {use}: {', '.join(map(str, given))}" for use, given in uses.items() if any(given)]
     n_shown = min(SHOWN_ROWS, len(data.texts))
     cells = {name: [_shown(cell) for cell in islice(columns[name], n_shown)] for name in names if name in columns}

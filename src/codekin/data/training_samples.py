@@ -16,7 +16,7 @@ from codekin.code import IntArray
 from codekin.data.caching import DEFAULT_MEMORY, cached_data
 from codekin.data.datasets import Data, DataError, SparseData, TextData
 from codekin.data.model_input import ModelInput
-from codekin.data.options import ReadOptions, label_kind
+from codekin.data.options import ReadOptions, is_vector_file, label_kind
 from codekin.data.reading import TEXTS, read_data
 from codekin.data.row_features import Features
 from codekin.data.tables import understood
@@ -121,6 +121,9 @@ class SampleReader:
         progress = reporter(f"reading {source}")
         X: Any
         if isinstance(training, TextData):
+            if options.embeddings and is_vector_file(options.embeddings):
+                others = "Hold back a share, such as --validation 10%, or use files with a column of vectors."
+                raise DataError(source, f"the vectors of its samples are not in {options.embeddings[0]}. {others}")
             how = TEXTS if how == "auto" else how
             X = data = read_data(source, how, options=replace(options, trained_on=training.table), progress=progress)
             if not isinstance(data, TextData):

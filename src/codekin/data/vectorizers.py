@@ -38,6 +38,7 @@ from codekin.data.recipes import (
     points_in_groups,
 )
 from codekin.data.vocabulary import CodedWords, coded_terms, coded_weights, terms_and_weights
+from codekin.kernels.calling import typed_once
 from codekin.kernels.text import text_rows, text_terms
 
 MOST_COLUMNS = 2**31 - 1
@@ -247,7 +248,7 @@ class FittedVectorizer:
         if self._is_raw:
             X = self.transform([text])
             return X.indices.astype(np.int32), X.data
-        columns, values, _ = self._rows(*code_points((text,)))
+        columns, values, _ = self._rows(*code_points((text,)), self._kernel_of_row)
         return columns, values
 
     def with_trial(self, tried: Mapping[str, float]) -> FittedVectorizer:
@@ -349,10 +350,11 @@ class FittedVectorizer:
     def _is_raw(self) -> bool:
         return self.n_columns > 0 and self.version < 3
 
-    def _rows(self, points: NDArray[np.uint32], ends: NDArray[np.int64]) -> Any:
-        weights = np.zeros(0) if self.idf is None else self.idf
-        kernel: Any = text_rows
-        return kernel(points, ends, *self._kernel_arguments, weights, _DAMPED, self._is_raw)
+    _kernel_of_row = cached_property(lambda _: typed_once(text_rows))
+
+    def _rows(self, points: NDArray[np.uint32], ends: NDArray[np.int64], kernel: Any = text_rows) -> Any:
+        idf = np.zeros(0) if self.idf is None else self.idf
+        return kernel(points, ends, *self._kernel_arguments, idf, _DAMPED, self._is_raw)
 
     def _name(self, block: int, term: str) -> str:
         return term if len(self.blocks) == 1 else MARKS[self.blocks[block].kind].format(term)

@@ -139,6 +139,8 @@ def _svmlight_lines(X: csr_array, labels: list[str], index_base: int) -> Iterato
 def _write_tsv(stream: IO[bytes], data: Data, target: str) -> None:
     if not isinstance(data, TextData):
         raise ValueError(f"{target}: a sparse matrix cannot be written as text; write svmlight or npz instead.")
+    if data.vectors:
+        raise ValueError(f"{target}: vectors cannot be written as text.")
     labels = _writable(data, re.compile(r"[^\t\r\n]*[^\s][^\t\r\n]*"), "is blank or holds a tab or a line end", target)
     for label, text in zip(labels, data.texts, strict=True):
         if re.search(r"[\r\n\0]", text):

@@ -16,9 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
 from threadpoolctl import threadpool_limits
 
 from codekin.code import FloatArray, IntArray, Margins
@@ -101,6 +98,8 @@ class Problem:
     @cached_property
     def axes(self) -> tuple[FloatArray, FloatArray, Problem]:
         """Eigenvalues and eigenvectors of the second moments, and the same problem in these coordinates."""
+        from scipy import linalg
+
         second_moment = self.features.T @ (self.features * self.sample_weight[:, None])
         values, vectors = linalg.eigh(second_moment)
         turned = (self.features @ vectors).astype(np.float32)
@@ -140,6 +139,8 @@ def work_of_gradient(n_samples: int, n_features: int, n_classes: int) -> float:
 
 def best_factor(problem: Problem, weights: FloatArray) -> float:
     """The positive factor of some weights that maximises the likelihood of the classes."""
+    from scipy.special import softmax
+
     some = slice(None, None, -(-len(problem.features) // MAX_ROWS_OF_FACTOR))
     w = problem.sample_weight[some] / problem.sample_weight[some].sum()
     scores = problem.features[some] @ (weights - weights.mean(axis=0)).T
@@ -188,6 +189,8 @@ def shrunk_weights(
         gradient = penalty * off
         loss = turned.loss(W, gradient)
         return loss + penalty / 2 * float(np.vdot(off, off)), (gradient * scale).ravel()
+
+    from scipy.optimize import minimize
 
     found = minimize(
         objective,
@@ -260,6 +263,8 @@ class Family(NamedTuple):
 
         The comparison ends when the likelihood keeps falling, unless the whole path is requested.
         """
+        from scipy.special import logsumexp
+
         problem, weights, tried = self.problem.without(rows), self.centre, list[Trial]()
         features, classes = self.problem.features[rows], self.problem.class_index[rows]
         n_left, has_products = MAX_WORK / self.problem.work, features.shape[1] > len(self.standard.mean) + 1

@@ -98,8 +98,10 @@ class BeamSearchDecoder(Decoder):
 
     def single(self, bits: Any, margins_of: SingleMargins) -> SingleBest:  # noqa: ARG002
         """A function that finds the best leaves of one row by one kernel; their losses cost nothing."""
-        from codekin.kernels.label_tree import search_leaves
+        from codekin.kernels import label_tree
+        from codekin.kernels.calling import typed_once
 
+        search_leaves = typed_once(label_tree.search_leaves)
         # Writeable: the kernel would be compiled again for the arrays of a stored model.
         class_of_leaf, tree = np.array(self.class_of_leaf, np.int64), (bits.kernel_tree, bits.kernel_arrays)
 

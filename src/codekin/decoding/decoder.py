@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy.special import log_softmax
 
 from codekin._system.rows import Row
 from codekin.code import FloatArray, IntArray, Margins
@@ -119,6 +118,8 @@ class Decoder(ABC):
         classes : ndarray of shape (n_samples, k)
         log_probabilities : ndarray of shape (n_samples, k)
         """
+        from scipy.special import log_softmax
+
         logs = log_softmax(-self.class_losses(margins) / temperature, axis=1)
         classes = np.argsort(-logs, axis=1, kind="stable")[:, :k]
         return classes, np.take_along_axis(logs, classes, axis=1)
@@ -137,6 +138,8 @@ class Decoder(ABC):
         callable
             From a temperature to an array of shape (n_samples, n).
         """
+        from scipy.special import log_softmax
+
         losses = self.class_losses(margins)
         return lambda temperature: np.take_along_axis(log_softmax(-losses / temperature, axis=1), classes, axis=1)
 

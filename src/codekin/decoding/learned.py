@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding.decoder import Slopes, secants
@@ -168,6 +167,8 @@ class LearnedDecoder(BlockDecoder):
 
     def probabilities(self, margins: Margins) -> FloatArray:
         """The softmax of the scores, for which the weights were fitted: (n_samples, n_classes)."""
+        from scipy.special import softmax
+
         return np.asarray(softmax(-self.class_losses(margins), axis=1))
 
     def slopes(self, class_index: IntArray, moved: FloatArray, offsets: FloatArray) -> Slopes:

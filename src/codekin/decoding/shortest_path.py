@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
 from codekin._system.rows import Row
@@ -252,8 +251,10 @@ class ShortestPathDecoder(Decoder):
     def single(self, bits: Any, margins_of: SingleMargins) -> SingleBest:
         if len(self._free_paths):
             return super().single(bits, margins_of)
-        from codekin.kernels.paths import k_cheapest_paths
+        from codekin.kernels import paths as kernels
+        from codekin.kernels.calling import typed_once
 
+        k_cheapest_paths = typed_once(kernels.k_cheapest_paths)
         loss, graph = self.loss, (self.trellis.width, self.trellis.digits, self.trellis.edge_offsets)
         margins = margins_of(bits)
 
@@ -359,12 +360,14 @@ class ShortestPathDecoder(Decoder):
 
     def _without_free_paths(self, log_sums: FloatArray, edge_scores: Margins) -> FloatArray:
         """The sums over the paths that have a class."""
+        from scipy.special import logsumexp
+
         if len(self._free_paths) >= self.n_classes:
             every = np.arange(self.n_classes)
             blocks = self._blocks(len(log_sums))
             return np.concatenate([logsumexp(self.path_scores(edge_scores[rows], every), axis=1) for rows in blocks])
         share = np.exp(logsumexp(self._sums_on_paths(edge_scores, self._free_paths), axis=1) - log_sums)
-        rest = log_sums + np.log1p(-np.minimum(share, MOST_FREE_SHARE))
+        rest: FloatArray = log_sums + np.log1p(-np.minimum(share, MOST_FREE_SHARE))
         # If free paths make up nearly all of the sum, the difference has too few digits: then class by class.
         for row in np.flatnonzero(share > MOST_FREE_SHARE):
             rest[row] = logsumexp(self.path_scores(edge_scores[row : row + 1], np.arange(self.n_classes)))

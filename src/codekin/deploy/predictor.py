@@ -12,16 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import get_tags
 
 from codekin._system.arrays import MAX_DOUBLE, MAX_SINGLE, check_single_precision
 from codekin._system.rows import Row
 from codekin.data.model_input import known_word_counter
-from codekin.data.row_features import Features, FittedRows
+from codekin.data.row_features import Features, FittedRows, takes_vectors
 from codekin.decoding.decoder import check_k
-from codekin.estimators.base import CodedClassifier
-from codekin.estimators.text_predictions import with_features
-from codekin.learners.independent import EstimatorBits
+from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
 from codekin.storage import ModelFolderError, SavedModel, Trust, load_saved
 
@@ -59,6 +56,9 @@ class Predictor:
     """
 
     def __init__(self, classifier: Any, *, vectorizer: Features | None = None) -> None:
+        from codekin.estimators.base import CodedClassifier
+        from codekin.estimators.text_predictions import with_features
+
         classifier, vectorizer = with_features(classifier, vectorizer)
         if not isinstance(classifier, CodedClassifier):
             raise TypeError(
@@ -73,7 +73,8 @@ class Predictor:
             raise ValueError(
                 "Predictor needs a classifier of numbers. Got one whose samples have no number of features."
             )
-        self._model, self._labels, self._n_features = model, labels.tolist(), int(n_features)
+        self._model, self._label_array, self._n_features = model, labels, int(n_features)
+        self._labels = labels.tolist()
         if vectorizer is not None and vectorizer.n_features != self._n_features:
             raise ValueError(
                 f"A classifier of {self._n_features} features needs a vectorizer with as many. "
@@ -81,13 +82,11 @@ class Predictor:
             )
         self._vectorizer = vectorizer
         self._single = model.single()
-        # Learners of other libraries have rules of their own; calibration is around them.
-        bits = model.codes[0].bits
-        self._is_single_precision = not isinstance(getattr(bits, "bits", bits), EstimatorBits)
+        self._is_single_precision = not are_of_estimators(model.codes[0].bits)
         self._indptrs: dict[int, NDArray[np.int64]] = {}
-        # Learners of other libraries may want dense samples.
+        # With a stored zero: rows without entries need no kernel. Learners of other libraries may want dense rows.
         nothing = (
-            sparse.csr_array((1, self._n_features), dtype=np.float32)
+            sparse.csr_array((np.zeros(1, np.float32), [0], [0, 1]), shape=(1, self._n_features))
             if self._is_single_precision
             else np.zeros(self._n_features)
         )
@@ -110,7 +109,10 @@ class Predictor:
         -------
         Predictor
         """
-        saved = load_coded(folder, trusted=trusted)
+        return cls._of(load_coded(folder, trusted=trusted))
+
+    @classmethod
+    def _of(cls, saved: SavedModel) -> Predictor:
         parts: Any = saved.parts  # never None here
         return cls.__new__(cls)._take(saved.coded, parts.labels, parts.n_features, saved.model_input.vectorizer)
 
@@ -194,14 +196,15 @@ class Predictor:
         Row
         """
         given: Any = None
+        if isinstance(x, Mapping) and takes_vectors(self._vectorizer):
+            fitted: Any = self._vectorizer
+            x = fitted.transform(fitted.samples([x]))
         if isinstance(x, str | Mapping):
             takes_rows = isinstance(self._vectorizer, FittedRows)
             if self._vectorizer is None or takes_rows is isinstance(x, str):
                 needs = "has no vectorizer, so it needs features" if self._vectorizer is None else "needs a text"
                 if isinstance(self._vectorizer, FittedRows):
-                    columns = self._vectorizer.columns
-                    names = (*columns.text, *columns.numbers, *columns.categories)
-                    needs = f"needs an object with {', '.join(names)}"
+                    needs = f"needs an object with {', '.join(self._vectorizer.columns.used)}"
                 raise ValueError(f"This predictor {needs}. Got {'a text' if isinstance(x, str) else 'an object'}.")
             indices, values = self._vectorizer.row(x)  # type: ignore[arg-type]  # each takes its own
         elif sparse.issparse(x):
@@ -233,17 +236,30 @@ class Predictor:
 
 
 class BatchPredictor:
-    """The answers of a classifier to samples that are checked one by one; a sample alone takes the way of Predictor."""
+    """The answers of a classifier to samples that are checked one by one; a sample alone takes the way of Predictor.
 
-    def __init__(self, classifier: Any, *, vectorizer: Features | None = None) -> None:
-        self.classifier = classifier
-        self.predictor = Predictor(classifier, vectorizer=vectorizer)
-        self.takes_sparse = bool(get_tags(classifier).input_tags.sparse)
+    Learners of other libraries have rules of their own, so they need the ``classifier`` around them.
+    """
+
+    def __init__(self, predictor: Predictor, classifier: Any = None) -> None:
+        self.predictor, self.takes_sparse = predictor, True
+        self._answering, self._labels = predictor._model, predictor._label_array
+        if classifier is not None:
+            from sklearn.utils import get_tags
+
+            self._answering, self._labels = classifier, None
+            self.takes_sparse = bool(get_tags(classifier).input_tags.sparse)
+        vectorizer = predictor._vectorizer
         self.takes_rows = isinstance(vectorizer, FittedRows)
         self.takes_texts = vectorizer is not None and not self.takes_rows
         self._known_words = known_word_counter(vectorizer)
-        self.largest_value = self.predictor.largest_value
-        self.n_classes, self.n_features = len(classifier.classes_), int(classifier.n_features_in_)
+        self.largest_value = predictor.largest_value
+        self.n_classes, self.n_features = len(predictor._labels), predictor._n_features
+
+    @classmethod
+    def of(cls, saved: SavedModel) -> BatchPredictor:
+        """The answers of a saved model."""
+        return cls(Predictor._of(saved), saved.model if are_of_estimators(saved.coded.codes[0].bits) else None)
 
     def row(self, sample: str | Mapping[str, Any] | NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]) -> Row:
         """A text, a row's columns, the values of all features, or features and values, checked; raises ValueError."""
@@ -274,7 +290,8 @@ class BatchPredictor:
         is_dense = [isinstance(row.given, np.ndarray) for row in rows]
         for kind in set(is_dense):
             own = [i for i in range(len(rows)) if is_dense[i] is kind]
-            found = best_labels(self.classifier, _stacked([rows[i] for i in own], kind), k, has_probabilities)
+            X = _stacked([rows[i] for i in own], kind)
+            found = best_labels(self._answering, X, k, has_probabilities, self._labels)
             for place, i in enumerate(own):
                 labels[i] = found[0][place]
                 probabilities[i] = [] if found[1] is None else found[1][place]

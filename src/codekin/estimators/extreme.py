@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin._system.arrays import check_single_precision
+from codekin._system.arrays import are_plain, check_single_precision
 from codekin._system.parallel import with_workers
 from codekin.code import FloatArray
 from codekin.estimators.base import CodedClassifier
@@ -20,7 +20,6 @@ from codekin.estimators.inputs import (
     as_class_tree,
     checked_weights,
     held_out_samples,
-    is_valid_already,
     label_array,
     training_samples,
 )
@@ -378,7 +377,7 @@ class ExtremeClassifier(CodedClassifier):
         return tags
 
     def _validated_samples(self, X: Any) -> Any:
-        if is_valid_already(self, X):
+        if are_plain(X, self.n_features_in_) and not hasattr(self, "feature_names_in_"):
             return X
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
         check_single_precision(X, is_to_learn_from=False)

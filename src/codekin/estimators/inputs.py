@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.linear_model import SGDRegressor
+from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
 
-from codekin._system.arrays import MAX_SINGLE, check_single_precision, check_weights, largest_magnitude
+from codekin._system.arrays import MAX_SINGLE, check_single_precision, check_weights
 from codekin._system.messages import suggestion
 from codekin._system.rows import StoredRows
 from codekin.classes import ClassTree
 from codekin.code import FloatArray, IntArray
-from codekin.learners.estimators import LINEAR_REGRESSORS
 from codekin.samples import EncodedLabels, Samples
 
 SIDES = {0, 1}
@@ -98,7 +98,7 @@ def _as_array_of_numbers(X: Any) -> Any:
 def _array_rules(learner: Any) -> dict[str, Any]:
     if learner is None:
         return {"accept_sparse": "csr"}
-    if isinstance(learner, (LinearClassifierMixin, *LINEAR_REGRESSORS)):
+    if isinstance(learner, (LinearClassifierMixin, LinearModel, SGDRegressor)):
         # Margins of linear learners are computed without calling them, so their rules are applied here.
         return {"accept_sparse": ["csr", "csc"] if get_tags(learner).input_tags.sparse else False}
     return {"accept_sparse": ["csr", "csc"], "ensure_all_finite": False, "allow_nd": True}
@@ -133,19 +133,6 @@ def innermost(classifier: Any) -> Any:
     """The classifier that learns from the features: that of the bits, if it is wrapped."""
     wrapped = getattr(classifier, "estimator", None)
     return innermost(wrapped) if hasattr(wrapped, "fit") else classifier
-
-
-def is_valid_already(classifier: Any, X: Any) -> bool:
-    """Whether scikit-learn's checks can be skipped: for a single row they take longer than the prediction."""
-    return (
-        isinstance(X, sparse.csr_matrix | sparse.csr_array)
-        and X.ndim == 2
-        and X.dtype in (np.float32, np.float64)
-        and X.shape[0] > 0
-        and X.shape[1] == classifier.n_features_in_
-        and not hasattr(classifier, "feature_names_in_")
-        and largest_magnitude(X) <= MAX_SINGLE
-    )
 
 
 def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Samples:

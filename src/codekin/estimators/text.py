@@ -13,15 +13,15 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from codekin._system.messages import counted
-from codekin.data.datasets import TableColumns, TextData
+from codekin.data.datasets import USES, TableColumns, TextData
 from codekin.data.recipes import AUTO, RECIPES, NoFeaturesError
-from codekin.data.row_features import fitted_features, is_weight
+from codekin.data.row_features import FittedRows, fitted_features, is_weight
 from codekin.data.training_samples import held_back, vocabulary_within
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.extreme import ExtremeClassifier, _learns_in_batches
 from codekin.estimators.text_features import IN_BATCHES, chosen_features
 from codekin.estimators.text_predictions import TextPredictions, encoded_labels
-from codekin.fitting.defaults import with_less_memory
+from codekin.fitting.defaults import may_be_flat, with_less_memory
 from codekin.fitting.setting import constraints
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.learners import Checkpoints, EpochReport
@@ -57,6 +57,10 @@ TextVectorizer, default="auto"
         Further columns of the data frame. A number is its distance from the median of the training samples in units of
         twice their interquartile range, cut off at -1 and 1; a category is a feature of its own. A missing number
         counts as the median, a missing category and one that training has not seen as none.
+    embeddings : str, list of str or dict of str to float, default=None
+        Columns of vectors, such as embeddings of the texts by another model; as a dict, each with its weight beside a
+        text, 1 otherwise. All vectors of a column have the same length; none may be missing. With ``text=None`` there
+        are vectors alone, which the classifier takes as they are; samples may then be one matrix.
     width, max_bits
         As in :class:`ExtremeClassifier`, like all settings below without a text of their own; all may be left open.
     max_model_bytes : int, default=None
@@ -104,6 +108,7 @@ TextVectorizer, default="auto"
         "text": [None, str, list, tuple, dict],
         "numbers": [None, str, list, tuple],
         "categories": [None, str, list, tuple],
+        "embeddings": [None, str, list, tuple, dict],
         **constraints(EXTREME_SETTINGS),
     }
 
@@ -114,6 +119,7 @@ TextVectorizer, default="auto"
         text: str | Sequence[str] | Mapping[str, float] | None = None,
         numbers: str | Sequence[str] | None = None,
         categories: str | Sequence[str] | None = None,
+        embeddings: str | Sequence[str] | Mapping[str, float] | None = None,
         width: int | Literal["auto"] = "auto",
         max_bits: int | None = None,
         max_model_bytes: int | None = None,
@@ -137,6 +143,7 @@ TextVectorizer, default="auto"
         self.text = text
         self.numbers = numbers
         self.categories = categories
+        self.embeddings = embeddings
         self.width = width
         self.max_bits = max_bits
         self.max_model_bytes = max_model_bytes
@@ -291,18 +298,19 @@ TextVectorizer, default="auto"
 
     def _chosen_columns(self, samples: Any, labels: Any) -> TableColumns | None:
         """The columns of a table that samples are made of; None if they are texts."""
-        if self.text is None:
+        if self.text is None and not self.embeddings:
             if self.numbers or self.categories:
                 raise ValueError("The 'numbers' and 'categories' of TextClassifier need 'text', too. Got None.")
             return samples.table if isinstance(samples, TextData) else None
-        for name, weight in self.text.items() if isinstance(self.text, Mapping) else ():
+        for name, weight in self._column_weights.items():
             if not is_weight(weight):
                 raise ValueError(f"The weight of column {name!r} must be from 1e-6 to 1e6. Got {weight!r} instead.")
         uses: dict[str, Any] = {}
-        for use in ("text", "numbers", "categories"):
+        for use in USES:
             given = getattr(self, use) or ()
             uses[use] = (given,) if isinstance(given, str) else tuple(given)
-            if not all(isinstance(name, str) for name in uses[use]) or (use == "text" and not uses[use]):
+            is_missing = use == "text" and self.text is not None and not uses[use]
+            if not all(isinstance(name, str) for name in uses[use]) or is_missing:
                 raise ValueError(f"The '{use}' of TextClassifier must be names of columns. Got {given!r} instead.")
         if isinstance(samples, TextData) and samples.table is not None:
             return replace(samples.table, **uses)
@@ -311,6 +319,12 @@ TextVectorizer, default="auto"
         if len(set(columns.names)) < len(columns.names):
             raise ValueError(f"Every column has one use. Got {', '.join(columns.names)}.")
         return columns
+
+    @property
+    def _column_weights(self) -> dict[str, float]:
+        """The weights of columns that were given."""
+        given = [own for own in (self.text, self.embeddings) if isinstance(own, Mapping)]
+        return {name: weight for own in given for name, weight in own.items()}
 
     def _fit_features(
         self,
@@ -322,15 +336,21 @@ TextVectorizer, default="auto"
     ) -> Any:
         """Choose features and learn the vocabulary, as much as a budget allows; returns the features of the samples."""
         chosen = TextVectorizer(self.features) if isinstance(self.features, str) else self.features
-        weights = self.text if isinstance(self.text, Mapping) else {}
+        weights, settings = self._column_weights, {name: getattr(self, name) for name in EXTREME_SETTINGS}
+        has_reranking = not in_batches and self.rerank is not None
+        if self._columns is not None and self._columns.embeddings and has_reranking:
+            has_reranking = not may_be_flat(settings, len(y.classes))
 
         def make(vectorizer: TextVectorizer, own: Sequence[Any]) -> Any:
-            return fitted_features(vectorizer, self._columns, weights, own)
+            fitted = fitted_features(vectorizer, self._columns, weights, own)
+            return replace(fitted, do_vectors_rerank=has_reranking) if isinstance(fitted, FittedRows) else fitted
 
-        if in_batches and chosen.features == AUTO:
-            chosen = replace(chosen, features=IN_BATCHES)
-        settings = {name: getattr(self, name) for name in EXTREME_SETTINGS}
-        chosen, tried = chosen_features(chosen, samples, y, held_out=held_out, make=make, settings=settings)
+        if chosen.features == AUTO and (in_batches or (self._columns is not None and not self._columns.text)):
+            chosen = replace(chosen, features=IN_BATCHES)  # also where there are no texts to try anything with
+        trial: Any = {"samples": samples, "held_out": held_out, "make": make}
+        if self._columns is not None and self._columns.embeddings and chosen.features == AUTO:
+            trial = self._without_vectors(samples, held_out)  # features of texts are those that texts alone would get
+        chosen, tried = chosen_features(chosen, y=y, settings=settings, **trial)
         fitted = make(chosen, samples)
         if tried:
             fitted = fitted.with_trial(tried)
@@ -338,15 +358,30 @@ TextVectorizer, default="auto"
             fitted = vocabulary_within(fitted, self.max_model_bytes, samples, y.class_index)
         self.vectorizer_ = fitted
         X = fitted.transform(reported(samples, "making features of texts", unit="texts"))
-        if X.nnz == 0:
+        if not np.any(X.data):
             raise NoFeaturesError(f"None of the {len(samples):,} samples has any feature to learn from.")
         return X
+
+    def _without_vectors(self, samples: list[Any], held_out: Any) -> dict[str, Any]:
+        """The samples of a trial, and what makes features of them, as if there were no vectors."""
+        assert self._columns is not None
+        columns, n = replace(self._columns, embeddings=()), self._columns.places("embeddings").start
+
+        def cut(rows: list[Any]) -> list[Any]:
+            return [row[0] if columns.is_one_text else row[:n] for row in rows]
+
+        def make(vectorizer: TextVectorizer, own: Sequence[Any]) -> Any:
+            return fitted_features(vectorizer, columns, self._column_weights, own)
+
+        others = None if held_out is None else (cut(held_out[0]), held_out[1])
+        return {"samples": cut(samples), "held_out": others, "make": make}
 
     def _new_classifier(self, *samples: Any) -> ExtremeClassifier:
         """A classifier of features with these settings; memory that its learner is allowed is for the samples, too."""
         settings = {name: getattr(self, name) for name in EXTREME_SETTINGS}
-        arrays = [array for X in samples if X is not None for array in (X.data, X.indices, X.indptr)]
-        settings["estimator"] = with_less_memory(self.estimator, sum(array.nbytes for array in arrays))
+        given = [[X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr] for X in samples if X is not None]
+        n_bytes = sum(array.nbytes for arrays in given for array in arrays)
+        settings["estimator"] = with_less_memory(self.estimator, n_bytes)
         return ExtremeClassifier(**settings)
 
     # ----- measuring ------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from codekin._system.messages import counted, with_article
 from codekin.data.columns import is_missing, samples_of
-from codekin.data.datasets import TableColumns
+from codekin.data.datasets import USES, TableColumns
 from codekin.data.model_input import ModelInput
 from codekin.data.row_features import Features, FittedRows
 from codekin.estimators.extreme import ExtremeClassifier
@@ -198,8 +198,9 @@ class TextPredictions(Predictions):
             raise ValueError(f"{folder} holds no TextClassifier but {with_article(what)}; load_model reads it.")
         columns, given = saved.model_input.columns, dict[str, Any]()
         if isinstance(vectorizer, FittedRows):
-            given = {"text": dict(zip(vectorizer.columns.text, vectorizer.weights, strict=True))}
-            given |= {use: list(getattr(vectorizer.columns, use)) for use in ("numbers", "categories")}
+            given = {use: list(getattr(vectorizer.columns, use)) for use in USES}
+            for use, weights in (("text", vectorizer.weights), ("embeddings", vectorizer.vector_weights)):
+                given[use] = dict(zip(given[use], weights, strict=True)) or None
         elif columns is not None and len(columns.text) == 1:
             given = {"text": columns.text[0]}
         else:
@@ -280,7 +281,9 @@ def encoded_labels(labels: Any) -> EncodedLabels:
 def described_features(fitted: Features) -> str:
     """What the features are, in words."""
     if isinstance(fitted, FittedRows):
-        return f"{described_features(fitted.texts[0])}, of {', '.join(fitted.columns.text)}{fitted.others}"
+        names = ", ".join(fitted.columns.text)
+        of_texts = [f"{described_features(fitted.texts[0])}, of {names}"] if fitted.texts else []
+        return "; ".join([*of_texts, *fitted.others])
     kinds = {"words": "words", "characters": "characters within words", "prefixes": "first letters of words"}
     lengths = [
         f"{block.ngrams[0]}" if len({*block.ngrams}) == 1 else "{} to {}".format(*block.ngrams)

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn.base import is_regressor
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from codekin._system.messages import near_name, suggestion
+from codekin._system.messages import Need, Spelled, near_name, suggestion
 from codekin.assignments import AssignmentResult
 from codekin.assignments.policy import ASSIGNMENTS
 from codekin.classes import ClassDistances, ClassTree
@@ -37,19 +37,6 @@ tree."""
 def is_auto(value: Any) -> bool:
     """Whether the value of a setting is "auto"; it may also be an array."""
     return isinstance(value, str) and value == AUTO
-
-
-class Need(NamedTuple):
-    """What a setting needs: without it the setting would have no effect, so it is rejected.
-
-    In ``what``, ``{width}`` is the name of a setting as its user writes it, ``{width.given}`` its name and value and
-    ``{width.value}`` its value. ``is_met`` takes the values of all settings. ``kind`` is the kind of codebook that has
-    this need; all kinds have it if it is empty.
-    """
-
-    what: str
-    is_met: Callable[[Any], bool]
-    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,17 +102,6 @@ def table_of(*settings: Setting) -> Table:
 def constraints(table: Table) -> dict[str, Any]:
     """The ``_parameter_constraints`` of an estimator, in scikit-learn's terms."""
     return {name: setting.constraint for name, setting in table.items()}
-
-
-class Spelled(NamedTuple):
-    """A setting as its user writes it, alone and with its value, and the value."""
-
-    name: str
-    given: str
-    value: Any
-
-    def __format__(self, _: str) -> str:
-        return self.name
 
 
 def in_python(name: str, value: Any) -> Spelled:

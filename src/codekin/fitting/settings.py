@@ -12,6 +12,7 @@ from numbers import Integral, Real
 
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from codekin._system.messages import Need
 from codekin.code.codebook import MAX_SYMBOLS
 from codekin.decoding import LOSSES
 from codekin.fitting import defaults
@@ -19,7 +20,6 @@ from codekin.fitting.setting import (
     AUTO,
     EVERY_CODE,
     LEARNING,
-    Need,
     RegressorConstraint,
     Setting,
     check_assignment_choice,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 WEIGHT, VARIANCE, LATENESS = 0, 1, 2
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -17,8 +17,15 @@ import math
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
-from codekin.kernels.reranking import WALKED_MEANWHILE, distinct_features, longest_row, n_entries_on
+from codekin.kernels.calling import njit
+from codekin.kernels.reranking import (
+    WALKED_MEANWHILE,
+    distinct_features,
+    longest_row,
+    n_entries_on,
+    place_of,
+    work_of_lookups,
+)
 
 LEAST_GRADIENT = 1e-3
 """Less probable candidates are skipped: they change next to nothing."""
@@ -246,11 +253,11 @@ def find_entries(samples, rows, class_index, candidates, vectors, by_feature, ro
     """Find the entries of each sample's class and of its candidates that are on features of the sample.
 
     ``samples`` are row numbers; ``candidates``, (n_samples, n_candidates), the classes to tell their classes from, -1
-    where there are fewer. ``by_feature`` lists the class and the place of the same entries feature by feature; empty to
-    walk over the entries of every candidate. ``room`` is zeros for all features and -1 for all classes, and so again
-    afterwards. ``compared`` receives the classes, the sample's own first, -1 behind them; ``ends`` where the entries of
-    each begin in ``places`` and ``factors``, which receive the places in the class vectors and the sample's values on
-    their features.
+    where there are fewer. The features of each of the ``vectors`` increase. ``by_feature`` lists the class and the
+    place of the same entries feature by feature; empty to walk over the entries of every candidate, or look features up
+    among them. ``room`` is zeros for all features and -1 for all classes, and so again afterwards. ``compared``
+    receives the classes, the sample's own first, -1 behind them; ``ends`` where the entries of each begin in ``places``
+    and ``factors``, which receive the places in the class vectors and the sample's values on their features.
     """
     row_indptr, row_indices, row_values = rows
     indptr, features = vectors
@@ -277,7 +284,8 @@ def find_entries(samples, rows, class_index, candidates, vectors, by_feature, ro
         n_own = distinct_features(row_indices, row_indptr[i], row_indptr[i + 1], own)
         n_walked = 0
         for p in range(n):
-            n_walked += indptr[compared[s, p] + 1] - indptr[compared[s, p]]
+            n_entries = indptr[compared[s, p] + 1] - indptr[compared[s, p]]
+            n_walked += min(n_entries, work_of_lookups(n_own, n_entries))
             n_found[p] = 0
         if has_lists and n_walked > WALKED_MEANWHILE * n_entries_on(own, n_own, feature_indptr):
             for q in range(n_own):
@@ -302,7 +310,15 @@ def find_entries(samples, rows, class_index, candidates, vectors, by_feature, ro
             last = first
             for p in range(n):
                 ends[s, p] = last
-                for j in range(indptr[compared[s, p]], indptr[compared[s, p] + 1]):
+                begin, end = indptr[compared[s, p]], indptr[compared[s, p] + 1]
+                if work_of_lookups(n_own, end - begin) < end - begin:
+                    for q in range(n_own):
+                        begin = place_of(own[q], features, begin, end)
+                        if begin < end and features[begin] == own[q] and spread[own[q]] != 0:
+                            places[last], factors[last] = begin, spread[own[q]]
+                            last += 1
+                    continue
+                for j in range(begin, end):
                     x = spread[features[j]]
                     if x != 0:
                         places[last], factors[last] = j, x

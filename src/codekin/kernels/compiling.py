@@ -1,121 +1,65 @@
-"""Compilation of kernels: code that comes with codekin, where other code is kept, and reports while compiling.
+"""Compilation of kernels by Numba: where code is kept, what comes with codekin, and reports while compiling.
 
-An installation brings the kernels already compiled, in ``kernels/compiled``: for a processor that all recent ones
-contain, by one version of Python and Numba. Where any of these differs, or a kernel meets other types, Numba compiles
-and keeps the code next to the source, in the user's cache folder or, where neither can be written, as in many
-containers, in a temporary folder.
+Numba compiles what does not come with codekin (:mod:`codekin.kernels.calling`) and keeps the code next to the source,
+in the user's cache folder or, where neither can be written, as in many containers, in a temporary folder.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
-import platform
 import shutil
 import stat
 import tempfile
 import uuid
 import warnings
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
 from typing import Any
 
-import llvmlite.binding
 import numba
+import numpy as np
 from numba.core import event
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache
+from numba.extending import typeof_impl
 
+from codekin.kernels.calling import BUILDING, Kernel
 from codekin.progress import report
 
 REMEDY = "set NUMBA_CACHE_DIR to a folder that can be written"
 
-SHIPPED = Path(__file__).parent / "compiled"
-"""Where the code is that comes with codekin."""
-BUILDING = "CODEKIN_KERNELS_INTO"
-"""The environment variable that names the folder for it, while it is made by tools/compile_kernels.py."""
-PORTABLE = {
-    "x86_64": ("x86-64-v3", ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")),
-}
-"""For each kind of machine, LLVM's name of the processor that code is made for, and what a processor needs for it."""
 
-
-def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: ``numba.njit``; with ``cache=True`` the code comes with codekin where it can."""
-
-    def compiled(function: Callable[..., Any]) -> Any:
-        made: Any = numba.njit(**{**options, "cache": False})(function)
-        if options.get("cache") and hasattr(made, "_cache"):  # with NUMBA_DISABLE_JIT it is the function itself
-            made._cache = _KernelCache(function)
-        return made
-
-    return compiled
-
-
-class _KernelCache:
-    """What a dispatcher of Numba asks for compiled code, and gives new code to."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    @cached_property
-    def _own(self) -> Any:
-        """Numba's cache; None where nothing can be kept."""
+def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """What compiles a kernel, and keeps the code if it can."""
+    if not os.environ.get(BUILDING):
         find_cache()
-        try:
-            return FunctionCache(self._function)
-        except RuntimeError:
-            return None
-
-    @property
-    def cache_path(self) -> Any:
-        return None if self._own is None else self._own.cache_path
-
-    def load_overload(self, signature: Any, context: Any) -> Any:
-        """The code for a signature; None if it must be compiled."""
-        if os.environ.get(BUILDING):
-            return None
-        target = _target()
-        if target is not None:
-            context.refresh()
-            found = _files(self._function, SHIPPED).load((signature, target))
-            if found is not None:
-                return numba.core.compiler.CompileResult._rebuild(context, *found)
-        return None if self._own is None else self._own.load_overload(signature, context)
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep new code."""
-        folder = os.environ.get(BUILDING)
-        if folder:
-            _files(self._function, Path(folder)).save((signature, _target()), result._reduce())
-        elif self._own is not None:
-            self._own.save_overload(signature, result)
+    is_kept = options.get("cache", False) and not os.environ.get(BUILDING) and _folder() is not None
+    return numba.njit(**{**options, "cache": is_kept})(function)
 
 
-@lru_cache
-def _target() -> tuple[str, str] | None:
-    """What code is made for, if this processor can run code that comes with codekin."""
-    name, needed = PORTABLE.get(platform.machine(), ("", ()))
-    features = llvmlite.binding.get_host_cpu_features()
-    if not name or not all(features.get(each) for each in needed) or os.environ.get("NUMBA_BOUNDSCHECK"):
+@typeof_impl.register(Kernel)
+def _type_of_kernel(kernel: Kernel, _context: Any) -> Any:
+    """A kernel that another one calls."""
+    return numba.types.Dispatcher(kernel.dispatcher)
+
+
+def portable_code(kernel: Any, arguments: tuple[Any, ...]) -> bytes | None:
+    """Code for the types of these arguments, as :mod:`codekin.kernels.calling` loads it; None if it needs more."""
+    types = tuple(map(kernel.typeof_pyval, arguments))
+    kernel.compile(types)
+    compiled = kernel.overloads[types]
+    (_, _, (code, _)), description, environment, *_, to_run, others = compiled._reduce()
+    environments = [(description.env_name, environment), *((each.env_name, each) for each in others)]
+    if to_run or not all(isinstance(each, np.dtype) for _, own in environments for each in own.consts):
         return None
-    return llvmlite.binding.get_process_triple(), name
-
-
-def _files(function: Callable[..., Any], folder: Path) -> Any:
-    """The code of a function in a folder; other versions of Python, Numba or the source have files of other names."""
-    code = function.__code__
-    source = _digest(code.co_filename)
-    python = "".join(platform.python_version_tuple()[:2])
-    name = f"{Path(code.co_filename).stem}.{code.co_name}-{code.co_firstlineno}.py{python}"
-    return IndexDataCacheFile(str(folder), name, source)
-
-
-@lru_cache
-def _digest(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    known = {
+        "name": description.llvm_cpython_wrapper_name,
+        "environments": [(name, [each.str for each in own.consts]) for name, own in environments],
+    }
+    return json.dumps(known).encode() + b"\n" + bytes(code)
 
 
 @lru_cache

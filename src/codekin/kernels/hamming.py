@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 BLOCK = 512
 """Distances of this many codewords stay in the first-level cache."""

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 WEIGHT, CURVATURE = 0, 1
 FAR = 8.0

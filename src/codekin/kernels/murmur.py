@@ -1,6 +1,6 @@
 """MurmurHash3 of 32 bits (A. Appleby, in the public domain), as Vowpal Wabbit and scikit-learn use it."""
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 _LOW = 0xFFFFFFFF
 

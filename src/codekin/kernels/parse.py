@@ -7,7 +7,7 @@ returns its code and position; the caller makes the message.
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 from codekin.kernels.murmur import murmur
 
 NO_ERROR = 0

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 # Arrays for inner loops are allocated separately: Numba does not know that views of a larger one are contiguous, and
 # does not vectorise. Whole-array arithmetic is written as loops: Numba's shape checks take ten times longer to compile.

@@ -17,7 +17,7 @@ quadratic assignment problem", Management Science 1963.
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 
 @njit(cache=True, nogil=True)

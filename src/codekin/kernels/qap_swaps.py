@@ -15,7 +15,7 @@ Rows of ``a`` from ``n_active`` on are zero: they hold unused values, and are no
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 from codekin.kernels.splitmix import next_below, next_pair, next_uniform
 
 

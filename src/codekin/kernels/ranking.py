@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 from codekin.kernels.paths import first_paths, next_path, path_lists, ways_onward
 from codekin.kernels.ranking import insert_row
 
@@ -24,6 +24,8 @@ ROUNDING_UP = 1 + 1e-4
 """Dot products are added up in single precision."""
 WALKED_MEANWHILE = 4
 """How many entries of a class are scanned in the time for one entry listed by feature."""
+SCANNED_MEANWHILE = 2
+"""How many entries of a class are scanned in the time for halving the places where a feature can be."""
 
 
 @njit(cache=True, nogil=True)
@@ -240,6 +242,28 @@ def n_entries_on(own, n_own, indptr):
 
 
 @njit(cache=True, nogil=True)
+def work_of_lookups(n_own, n_entries):
+    """Say how many entries of a class are scanned while a sample's features are looked up among so many of them."""
+    n_halvings = 1
+    while n_entries > 1:
+        n_entries >>= 1
+        n_halvings += 1
+    return SCANNED_MEANWHILE * n_own * n_halvings
+
+
+@njit(cache=True, nogil=True)
+def place_of(feature, features, start, stop):
+    """Find the first of the increasing features from ``start`` on that is not smaller than one of a sample."""
+    while start < stop:
+        middle = (start + stop) >> 1
+        if features[middle] < feature:
+            start = middle + 1
+        else:
+            stop = middle
+    return start
+
+
+@njit(cache=True, nogil=True)
 def _walked(spread, features, steps, start, stop):
     """Sum the sample's entries times the class's steps; four sums that do not wait for each other.
 
@@ -256,6 +280,29 @@ def _walked(spread, features, steps, start, stop):
     while j < stop:
         a += spread[features[j]] * steps[j]
         j += 1
+    return np.float64((a + b) + (c + d))
+
+
+@njit(cache=True, nogil=True)
+def _looked_up(spread, own, n_own, features, steps, start, stop):
+    """Make the same four sums from the places of the sample's features, which increase; all others would add zero."""
+    a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
+    j, whole = start, start + ((stop - start) & ~3)
+    for q in range(n_own):
+        j = place_of(own[q], features, j, stop)
+        if j == stop:
+            break
+        if features[j] != own[q]:
+            continue
+        turn = (j - start) & 3 if j < whole else 0
+        if turn == 0:
+            a += spread[features[j]] * steps[j]
+        elif turn == 1:
+            b += spread[features[j]] * steps[j]
+        elif turn == 2:
+            c += spread[features[j]] * steps[j]
+        else:
+            d += spread[features[j]] * steps[j]
     return np.float64((a + b) + (c + d))
 
 
@@ -303,22 +350,26 @@ def score_classes_in(room, rows, vectors, by_feature, classes, scores):
         now = clock[0]
         for q in range(row_indptr[s], row_indptr[s + 1]):
             spread[row_indices[q]] += row_values[q]
-        n_walked, n_worthwhile = 0, 0
-        if has_lists:
-            n_own = distinct_features(row_indices, row_indptr[s], row_indptr[s + 1], own)
-            n_worthwhile = WALKED_MEANWHILE * n_entries_on(own, n_own, by_feature[0])
+        n_walked, n_own = 0, distinct_features(row_indices, row_indptr[s], row_indptr[s + 1], own)
         for p in range(classes.shape[1]):
             if classes[s, p] >= 0:
-                n_walked += vector_indptr[classes[s, p] + 1] - vector_indptr[classes[s, p]]
-        is_walked = not has_lists or n_walked <= n_worthwhile
+                n_entries = vector_indptr[classes[s, p] + 1] - vector_indptr[classes[s, p]]
+                n_walked += min(n_entries, work_of_lookups(n_own, n_entries))
+        is_walked = not has_lists or n_walked <= WALKED_MEANWHILE * n_entries_on(own, n_own, by_feature[0])
         if not is_walked:
             _add_up(spread, own, n_own, *by_feature, now, sums, summed_for)
         for p in range(classes.shape[1]):
             c = classes[s, p]
             scores[s, p] = 0.0
-            if c >= 0 and is_walked:
-                scores[s, p] = scales[c] * _walked(spread, features, steps, vector_indptr[c], vector_indptr[c + 1])
-            elif c >= 0:
+            if c < 0:
+                continue
+            if not is_walked:
                 scores[s, p] = scales[c] * _summed(sums, summed_for, c, now)
+                continue
+            start, stop = vector_indptr[c], vector_indptr[c + 1]
+            if work_of_lookups(n_own, stop - start) < stop - start:
+                scores[s, p] = scales[c] * _looked_up(spread, own, n_own, features, steps, start, stop)
+            else:
+                scores[s, p] = scales[c] * _walked(spread, features, steps, start, stop)
         for q in range(row_indptr[s], row_indptr[s + 1]):
             spread[row_indices[q]] = 0

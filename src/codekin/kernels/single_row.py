@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 from codekin.kernels.label_tree import leaf_probabilities, search_leaves
 from codekin.kernels.ranking import rank_listed
 from codekin.kernels.reranking import rank_candidates_in, score_classes_in

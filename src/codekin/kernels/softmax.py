@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 LARGEST = 87.0
 """Beyond plus or minus this, single precision has no exponential."""

@@ -8,7 +8,7 @@ G. Steele, D. Lea and C. Flood, "Fast splittable pseudorandom number generators"
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

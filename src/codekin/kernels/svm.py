@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 DENSE_SHARE = 4
 """If more than a quarter of the bits change, all of them are written: that needs no list of places."""

@@ -23,7 +23,7 @@ are first judged by ``products[u, e] = <x_u, V_e>`` from some swaps ago; only pr
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 from codekin.kernels.splitmix import next_below, next_uniform
 
 

@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 
 LANES = 128
 """The number of samples of a block; the rows that a few hundred assignments need then stay in fast caches."""

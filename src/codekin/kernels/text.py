@@ -13,7 +13,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from codekin.kernels.compiling import njit
+from codekin.kernels.calling import njit
 from codekin.kernels.murmur import hashed_column, put
 
 WORDS, CHARACTERS, PREFIXES = 0, 1, 2

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, logsumexp
 
 from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import LinearRows
@@ -85,6 +83,8 @@ def platt_scaling(margins: Margins, signs: CodingMatrix, weights: FloatArray) ->
     ``1 / (n- + 2)``, which keep separable bits finite. A slope is never negative: a bit that predicts worse than chance
     on held-out samples is ignored. Samples with a zero in ``signs``, the true bits, do not count for that bit.
     """
+    from scipy.special import expit
+
     f = np.asarray(margins, dtype=np.float64)
     scale = np.maximum(np.sqrt((f**2).mean(axis=0)), 1e-12)
     f = f / scale
@@ -132,6 +132,8 @@ def fit_temperature(
     log_odds: Margins, class_index: IntArray, coding_matrix: CodingMatrix, weights: FloatArray
 ) -> float:
     """The temperature, from 1/20 to 20, that maximises the held-out likelihood (softmax of minus the logistic loss)."""
+    from scipy.special import logsumexp
+
     used = np.abs(coding_matrix).astype(np.float64)
     is_ternary = bool((used == 0).any())
     agreement = log_odds @ coding_matrix.T.astype(np.float64) / 2
@@ -144,6 +146,8 @@ def fit_temperature(
             scores = scores - (z / 2 + np.log1p(np.exp(-z))) @ used.T - np.log(2) * (1 - used).sum(axis=1)
         chosen = scores[np.arange(len(class_index)), class_index]
         return float((weights * (logsumexp(scores, axis=1) - chosen)).sum())
+
+    from scipy.optimize import minimize_scalar
 
     best = minimize_scalar(negative_log_likelihood, bounds=(-np.log(20), np.log(20)), method="bounded")
     return float(np.exp(best.x))
@@ -158,6 +162,8 @@ def column_weights(
     weights of the columns. They start at 1 and stay between 0 and 20: they express both how reliable each column is and
     how far the probabilities as a whole can be trusted.
     """
+    from scipy.special import logsumexp
+
     n_bits = coding_matrix.shape[1]
     by_column = margins.reshape(len(margins), n_bits, -1)
     # The margin of each class in each column, (n_bits, n_samples, n_classes); 0 if the column ignores the class.
@@ -173,5 +179,7 @@ def column_weights(
         return float(shares @ (log_total - of_column @ own)), (expected - own) @ shares
 
     bounds = [(SMALLEST_WEIGHT, LARGEST_WEIGHT)] * n_bits
+    from scipy.optimize import minimize
+
     found = minimize(loss_and_gradient, np.ones(n_bits), jac=True, method="L-BFGS-B", bounds=bounds)
     return np.asarray(found.x)

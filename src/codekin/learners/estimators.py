@@ -10,19 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
-from sklearn.base import clone
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import SGDRegressor
-from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
-from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
-from sklearn.tree import BaseDecisionTree
-from sklearn.utils.validation import _num_samples
 
+from codekin._system.rows import n_samples_in
 from codekin.code import FloatArray, IntArray
 
+<<<<<<< HEAD
 LINEAR_REGRESSORS = (LinearModel, SGDRegressor)
 """What scikit-learn's linear regressors are derived from."""
 CLASS_WISE = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
@@ -31,6 +23,8 @@ DISCRIMINANTS = (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis)
 """Learners that are something else for all classes than class by class."""
 VOTERS = (KNeighborsClassifier, RadiusNeighborsClassifier)
 """Learners whose votes for sets of classes are sums of those for classes."""
+=======
+>>>>>>> main
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size instead of infinite ones."""
 
@@ -95,21 +89,40 @@ def learns_linearly(estimator: Any) -> bool:
         return learns_linearly(estimator.steps[-1][1])
     if hasattr(estimator, "estimator") and hasattr(estimator, "cv"):
         return learns_linearly(estimator.estimator)
-    return isinstance(estimator, LinearClassifierMixin) or hasattr(estimator, "decoding_loss")
+    return isinstance(estimator, linear_types()[0]) or hasattr(estimator, "decoding_loss")
+
+
+def linear_types() -> tuple[Any, ...]:
+    """What scikit-learn's linear classifiers are derived from, then its linear regressors."""
+    from sklearn.linear_model import SGDRegressor
+    from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
+
+    return LinearClassifierMixin, LinearModel, SGDRegressor
 
 
 def describes_classes(estimator: Any) -> bool:
     """Whether a learner describes each class on its own.
 
+<<<<<<< HEAD
+=======
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+>>>>>>> main
     >>> describes_classes(GaussianNB()), describes_classes(KNeighborsClassifier())
     (True, False)
     """
-    return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, CLASS_WISE)
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    from sklearn.naive_bayes import CategoricalNB, GaussianNB, _BaseDiscreteNB
+
+    discriminants = LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    return isinstance(_last_step(estimator), (*discriminants, GaussianNB, CategoricalNB, _BaseDiscreteNB))
 
 
 def is_tree(estimator: Any) -> bool:
     """Whether a learner is a single tree, which errs differently on every column."""
-    return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, BaseDecisionTree)
+    from sklearn.tree import BaseDecisionTree
+
+    return isinstance(_last_step(estimator), BaseDecisionTree)
 
 
 def is_discriminant(estimator: Any) -> bool:
@@ -119,8 +132,14 @@ def is_discriminant(estimator: Any) -> bool:
 
 def gains_by_sets(estimator: Any) -> bool:
     """Whether sets of classes may be learned better than classes: not by votes, or class by class."""
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    return not isinstance(last, (*CLASS_WISE, *VOTERS))
+    from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
+
+    is_voter = isinstance(_last_step(estimator), KNeighborsClassifier | RadiusNeighborsClassifier)
+    return not is_voter and not describes_classes(estimator)
+
+
+def _last_step(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 LEAST_PROBABILITY = 1e-3
@@ -158,7 +177,9 @@ def symbol_margins(
 
     Symbols that the predictor has not seen are as improbable as those that it rules out: ``least``, relative to chance.
     """
-    n_samples, chance = _num_samples(X), 1 / len(known)
+    from sklearn.exceptions import NotFittedError
+
+    n_samples, chance = n_samples_in(X), 1 / len(known)
     margins = np.full((n_samples, n_symbols), np.log(least))
     if len(known) == 1:
         margins[:, known] = 0.0
@@ -174,6 +195,8 @@ def symbol_margins(
 
 def _probabilities(predictor: Any, X: Any) -> FloatArray:
     """The probabilities of the predictor, or the softmax of its scores if it has none."""
+    from scipy.special import log_softmax
+
     if hasattr(predictor, "predict_proba"):
         given = np.asarray(predictor.predict_proba(X), dtype=np.float64)
         return np.asarray(given / np.maximum(given.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
@@ -185,6 +208,8 @@ def _probabilities(predictor: Any, X: Any) -> FloatArray:
 
 def seeded(estimator: Any, seed: int) -> Any:
     """A clone of the estimator whose random states are set from the seed if they are None."""
+    from sklearn.base import clone
+
     copy = clone(estimator)
     stream = np.random.default_rng(seed)
     to_set = {
@@ -199,10 +224,11 @@ def is_plain_linear(predictor: Any) -> bool:
     """Whether the margin is X @ coef_.T + intercept_ and nothing else."""
     if not hasattr(predictor, "coef_"):
         return False
-    if isinstance(predictor, LinearClassifierMixin):
-        return getattr(type(predictor), "decision_function", None) is LinearClassifierMixin.decision_function
+    classifiers, *regressors = linear_types()
+    if isinstance(predictor, classifiers):
+        return getattr(type(predictor), "decision_function", None) is classifiers.decision_function
     # Some versions of scikit-learn's regressors override predict to call the one that they inherit; others' may differ.
-    return isinstance(predictor, LINEAR_REGRESSORS) and type(predictor).__module__.startswith("sklearn.")
+    return isinstance(predictor, tuple(regressors)) and type(predictor).__module__.startswith("sklearn.")
 
 
 def is_per_sample(value: Any, n_samples: int) -> bool:
@@ -216,15 +242,17 @@ def is_per_sample(value: Any, n_samples: int) -> bool:
 
 def bit_margins(predictor: Any, X: Any) -> FloatArray:
     """The margins of one bit: scores, log-odds, or what a regressor predicts."""
+    from sklearn.exceptions import NotFittedError
+
     try:
         if hasattr(predictor, "decision_function"):
-            return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(_num_samples(X))
+            return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(n_samples_in(X))
         if not hasattr(predictor, "predict_proba"):  # a regressor
-            return np.asarray(predictor.predict(X), dtype=np.float64).reshape(_num_samples(X))
+            return np.asarray(predictor.predict(X), dtype=np.float64).reshape(n_samples_in(X))
         probability = np.asarray(predictor.predict_proba(X))[:, 1]
     except NotFittedError:
         # partial_fit has not shown this bit a sample of either side.
-        return np.zeros(_num_samples(X))
+        return np.zeros(n_samples_in(X))
     with np.errstate(divide="ignore"):
         log_odds = np.log(probability) - np.log1p(-probability)
     return np.asarray(np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT), dtype=np.float64)

@@ -17,12 +17,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
-from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import _num_samples
 
 from codekin._system.arrays import bounded_margins
 from codekin._system.parallel import n_workers, share_work, with_workers
+from codekin._system.rows import n_samples_in
 from codekin.code import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.estimators import (
     LEAST_OF_ONE,
@@ -35,7 +33,7 @@ from codekin.learners.estimators import (
     symbol_margins,
 )
 from codekin.learners.linear import CONSTANT_MARGIN, LinearRows
-from codekin.samples import Samples
+from codekin.samples import Samples, rows_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +60,20 @@ class ConstantBit:
 
     def decision_function(self, X: Any) -> FloatArray:
         """The same margin for every sample."""
-        return np.full(_num_samples(X), self.sign * CONSTANT_MARGIN)
+        return np.full(n_samples_in(X), self.sign * CONSTANT_MARGIN)
 
     def predict(self, X: Any) -> IntArray:
         """The same side for every sample: 1 or 0."""
-        return np.full(_num_samples(X), int(self.sign > 0))
+        return np.full(n_samples_in(X), int(self.sign > 0))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Certainty for every sample, as in one-vs-rest."""
         return np.eye(2)[self.predict(X)]
+
+
+def are_of_estimators(bits: Any) -> bool:
+    """Whether bits, calibrated or not, are learners of other libraries, which have rules of their own."""
+    return isinstance(getattr(bits, "bits", bits), EstimatorBits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +121,7 @@ class EstimatorBits:
         if self.symbols is None and is_numbers and self.stacked is not None:
             weights, intercepts = self.stacked
             return bounded_margins(np.asarray(X @ weights + intercepts))
-        seen = repeat(X) if self.columns is None else (_safe_indexing(X, own, axis=1) for own in self.columns)
+        seen = repeat(X) if self.columns is None else (_columns_at(X, own) for own in self.columns)
         if self.symbols is None:
             margins = [bit_margins(*pair) for pair in zip(self.predictors, seen, strict=False)]
         else:
@@ -165,6 +168,8 @@ class IndependentBits:
     @property
     def learns_targets(self) -> bool:
         """Whether it learns real bits: the estimator is a regressor."""
+        from sklearn.base import is_regressor
+
         return bool(is_regressor(self.estimator))
 
     def decoding_loss(self, codebook: Codebook) -> str:
@@ -188,6 +193,8 @@ class IndependentBits:
         -------
         EstimatorBits
         """
+        from sklearn.utils import get_tags
+
         check_kind(self, code.codebook)
         # Of a precomputed kernel samples are columns as well as rows.
         is_pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
@@ -309,11 +316,11 @@ class _Lesson(NamedTuple):
         params = {name: _resolved(value, lambda one: self._of_others(bit, one)) for name, value in self.params.items()}
         if len(used) == n_samples:
             return self.X, params
-        X = _safe_indexing(self.X, used)
+        X = rows_at(self.X, used)
         for name, value in params.items():
             if value is self.params[name] and is_per_sample(value, n_samples):
-                params[name] = _safe_indexing(value, used)
-        return _safe_indexing(X, used, axis=1) if self.is_pairwise else X, params
+                params[name] = rows_at(value, used)
+        return _columns_at(X, used) if self.is_pairwise else X, params
 
     def _of_others(self, bit: int, others: OtherSamples) -> Any:
         used, labels = self.labels(bit, others.class_index)
@@ -322,7 +329,13 @@ class _Lesson(NamedTuple):
                 f"No sample of {others.name!r} is of a class that bit {bit} separates from others. Add some of "
                 "every class, or leave it out."
             )
-        return labels if others.values is None else _safe_indexing(others.values, used)
+        return labels if others.values is None else rows_at(others.values, used)
+
+
+def _columns_at(X: Any, columns: Any) -> Any:
+    from sklearn.utils import _safe_indexing
+
+    return _safe_indexing(X, columns, axis=1)
 
 
 def _resolved(value: Any, of_others: Callable[[OtherSamples], Any]) -> Any:

@@ -330,8 +330,10 @@ def single_margins(bits: Any) -> Callable[[Row], Margins]:
     """The margins of one row, (1, n_bits), as the bits themselves compute them, without what many rows share."""
     if not hasattr(bits, "product"):  # of a tree, or not linear
         return lambda row: bits.margins(row.matrix())
+    from codekin.kernels.calling import typed_once
+
     kernel, weights = bits.product()
-    bias, n_bits = bits.bias, bits.n_bits
+    kernel, bias, n_bits = typed_once(kernel), bits.bias, bits.n_bits
 
     def margins(row: Row) -> Margins:
         if not (bits.makes_rows_sparse or row.given is None or sparse.issparse(row.given)):

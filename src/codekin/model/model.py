@@ -15,11 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-from sklearn.utils.validation import _num_samples
 
 from codekin._system.parallel import available_threads
-from codekin._system.rows import Row
+from codekin._system.rows import Row, n_samples_in
 from codekin.code import Assignment, Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding import decoder_of
 from codekin.decoding.decoder import NO_LOSS, Decoder, SingleBest, check_k
@@ -285,7 +283,7 @@ class Model:
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,)
         """
-        n_samples = _num_samples(X)
+        n_samples = n_samples_in(X)
         if class_index is None:
             every = np.broadcast_to(np.arange(self.n_classes), (n_samples, self.n_classes))
             return self._log_proba_of(X, every, is_every=True)
@@ -384,6 +382,8 @@ def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[f
 
     ``margins`` are those of each code, ``classes`` of shape (n_samples, n); -1 for none, whose probability is 0.
     """
+    from scipy.special import logsumexp
+
     pairs = zip(model.probability_decoders, margins, strict=True)
     of_codes = [decoder.log_proba_of(part, classes) for decoder, part in pairs]
 

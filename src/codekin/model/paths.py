@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,7 @@ class RankedPaths(RankedCodes):
 
     def single(self, bits: Sequence[Any], ranking: Reranking, otherwise: SingleBest) -> SingleBest:  # noqa: ARG002
         """A function for one row: one kernel for one code with compact weights, class vectors and a linear loss."""
+        from codekin.kernels.calling import typed_once
         from codekin.kernels.reranking import rank_candidates_in, scoring_room
 
         loss, n_classes, n_scored = self.decoders[0].loss, self.n_classes, self._n_listed(ranking)
@@ -130,6 +131,7 @@ class RankedPaths(RankedCodes):
         costs_shape = 1, len(bits), self.trellis.n_edges + 1
         rank_row: Any = _row_kernel(bits, ranking, loss)
         n_product = 0 if rank_row is None else bits[0].n_bits
+        rank = typed_once(rank_candidates_in)
         rooms: list[Any] = []  # working memory that is used again, by one thread at a time
 
         def room_made() -> tuple[Any, ...]:
@@ -144,7 +146,7 @@ class RankedPaths(RankedCodes):
             np.multiply(loss.agreement(f).reshape(1, len(every), -1), -2, out=costs[:, :, :-1])
             of_row = NO_ROW if ranking.vectors is None else row[:3]
             shared: Any = *vectors, weight, others, n_scored, max(k, n_scored), classes, losses, scores, bounds
-            rank_candidates_in(room, costs, graph, of_paths, of_row, *shared)
+            rank(room, costs, graph, of_paths, of_row, *shared)
             rooms.append(own)
             if has_losses:
                 losses += loss(-f).sum(axis=1, keepdims=True)
@@ -186,9 +188,10 @@ def _reach(vectors: ClassVectors | None) -> tuple[NDArray[np.float32], NDArray[n
 
 def _single_index(ranking: Reranking, n_classes: int) -> Callable[[Row], IntArray]:
     """The classes that the index of a re-ranking adds to one row, (1, n); -1 if there are fewer."""
+    from codekin.kernels.calling import typed_once
     from codekin.kernels.class_vectors import best_of_index_in, index_room
 
-    n, search, nothing = min(ranking.n_indexed, n_classes), cast("Any", best_of_index_in), np.empty((1, 0), np.intp)
+    n, search, nothing = min(ranking.n_indexed, n_classes), typed_once(best_of_index_in), np.empty((1, 0), np.intp)
     if n == 0:
         return lambda _: nothing
     arrays, n_lists = (ranking.index.by_class, ranking.index.by_list), 2 * ranking.index.n_features
@@ -205,14 +208,15 @@ def _single_index(ranking: Reranking, n_classes: int) -> Callable[[Row], IntArra
 
 def _row_kernel(bits: Sequence[Any], ranking: Reranking, loss: Loss) -> Any:
     """What ranks one row in one call: for one code, sparse or one-byte weights, class vectors and a linear loss."""
+    from codekin.kernels.calling import typed_once
     from codekin.kernels.single_row import rank_row_of_bytes, rank_row_of_gaps
 
     if len(bits) > 1 or ranking.vectors is None or _slope(loss) == 0:
         return None
     if isinstance(bits[0], CompactSparseLinearBits):
-        return rank_row_of_gaps
+        return typed_once(rank_row_of_gaps)
     is_of_bytes = isinstance(bits[0], CompactLinearBits) and bits[0].scales is not None
-    return rank_row_of_bytes if is_of_bytes else None
+    return typed_once(rank_row_of_bytes) if is_of_bytes else None
 
 
 def _slope(loss: Loss) -> float:

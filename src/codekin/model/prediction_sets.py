@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples
 
+from codekin._system.rows import n_samples_in
 from codekin.code import FloatArray, IntArray
 from codekin.model.model import NUMBERS_AT_ONCE, Model
 from codekin.progress import report
@@ -80,7 +80,7 @@ def likely_classes(model: Model, X: Any, largest: np.float32) -> Iterator[IntArr
     Lists of the best classes grow until they hold all such classes; on a trellis or a tree there is never a number for
     each class.
     """
-    ranking, decoder, n_samples = model.ranking, model.probability_decoders[0], _num_samples(X)
+    ranking, decoder, n_samples = model.ranking, model.probability_decoders[0], n_samples_in(X)
     # Classes behind the candidates may be more probable than the last of these.
     first = decoder.n_listed(FIRST_LIST)
     if ranking is not None:
@@ -90,13 +90,13 @@ def likely_classes(model: Model, X: Any, largest: np.float32) -> Iterator[IntArr
         report("listing probable classes", start, n_samples, unit="samples")
         block = rows_at(X, np.arange(start, min(start + at_once, n_samples)))
         found: dict[int, IntArray] = {}
-        waiting, k = np.arange(_num_samples(block)), min(first, model.n_classes)
+        waiting, k = np.arange(n_samples_in(block)), min(first, model.n_classes)
         while len(waiting):
             step = max(ENTRIES_AT_ONCE // k, 1)
             later = []
             for at in range(0, len(waiting), step):
                 rows = waiting[at : at + step]
-                some = block if len(rows) == _num_samples(block) else rows_at(block, rows)
+                some = block if len(rows) == n_samples_in(block) else rows_at(block, rows)
                 classes, logs = model.top_k_proba(some, k, is_log=True)
                 is_in = (as_scores(logs) <= largest) & (classes >= 0)
                 is_whole = ~is_in[:, -1] | (k == model.n_classes)
@@ -105,4 +105,4 @@ def likely_classes(model: Model, X: Any, largest: np.float32) -> Iterator[IntArr
                     found[int(rows[i])] = classes[i, is_in[i]]
                 later.append(rows[~is_whole])
             waiting, k = np.concatenate(later), min(GROWTH * k, model.n_classes)
-        yield from (found[row] for row in range(_num_samples(block)))
+        yield from (found[row] for row in range(n_samples_in(block)))

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logsumexp
 
 from codekin._system.parallel import borrowed
 from codekin._system.rows import Row
@@ -94,6 +93,8 @@ class Reranking:
 
     def shared_out(self, of_code: FloatArray, losses: FloatArray) -> FloatArray:
         """Redistribute the total probability of the candidates by their final losses; all numbers are logarithms."""
+        from scipy.special import log_softmax, logsumexp
+
         whole = logsumexp(of_code, axis=1, keepdims=True)
         return np.asarray(whole + log_softmax(-losses / self.temperature, axis=1))
 
@@ -324,6 +325,9 @@ class RankedLeaves(RankedCodes):
 
     def single(self, bits: Sequence[Any], ranking: Reranking, otherwise: SingleBest) -> SingleBest:
         """One kernel ranks the leaves of one tree, a few those of several, whose losses are added."""
+        from codekin.kernels import single_row as kernels
+        from codekin.kernels.calling import typed_once
+        from codekin.kernels.ranking import merge_lists
         from codekin.kernels.reranking import scoring_room
 
         if ranking.n_indexed:
@@ -332,7 +336,7 @@ class RankedLeaves(RankedCodes):
         vectors, by_feature, n_features = kernel_vectors(ranking.vectors)
         n_scored = len(vectors[-1])  # none without vectors
         rooms: list[Any] = []  # working memory that is used again, by one thread at a time
-        room_made = partial(scoring_room, n_features, n_scored, 0)
+        room_made, rank = partial(scoring_room, n_features, n_scored, 0), typed_once(kernels.rank_row_of_tree)
         # All arrays are writeable: the kernels would be compiled again for those of a stored model.
         trees = [
             (own.kernel_tree, own.kernel_arrays, np.array(decoder.class_of_leaf, np.int64))
@@ -353,16 +357,14 @@ class RankedLeaves(RankedCodes):
             classes, (losses, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
             room, n_each, (decoder,) = borrowed(rooms, room_made), max(k, n_candidates), self.decoders
             by: Any = vectors, by_feature, weight, max_loss_gap, n_candidates, n_each, classes, losses, scores
-            rank_row_of_tree(room, row[:3], *trees[0], search(decoder, k), *by)
+            rank(room, row[:3], *trees[0], search(decoder, k), *by)
             rooms.append(room)
             return classes[0], losses[0]
 
         if len(trees) == 1:
-            from codekin.kernels.single_row import rank_row_of_tree
-
             return best
-        from codekin.kernels.ranking import merge_lists
-        from codekin.kernels.single_row import add_losses, list_row, rank_row
+        merge, rank_row = typed_once(merge_lists), typed_once(kernels.rank_row)
+        of_trees = [(typed_once(kernels.list_row), typed_once(kernels.add_losses)) for _ in trees]
 
         leaves = [np.array(decoder.leaf_of_class, np.int64) for decoder in self.decoders]
 
@@ -375,12 +377,12 @@ class RankedLeaves(RankedCodes):
             for t, (tree, decoder) in enumerate(zip(trees, self.decoders, strict=True)):
                 own = slice(t * n_each, (t + 1) * n_each)
                 arrays = listed[:, own], losses[:, own], is_candidate[:, own]
-                list_row(sample, *tree, search(decoder, k), max_loss_gap, n_candidates, *arrays)
+                of_trees[t][0](sample, *tree, search(decoder, k), max_loss_gap, n_candidates, *arrays)
             merged, known, is_merged = np.empty(shape, np.int64), np.empty((n_trees, *shape)), np.empty(shape, np.bool_)
-            n = merge_lists(listed, losses, is_candidate, n_each, merged, known, is_merged)
+            n = merge(listed, losses, is_candidate, n_each, merged, known, is_merged)
             merged, is_merged, total = merged[:, :n].copy(), is_merged[:, :n].copy(), np.zeros((1, n))
             for t, ((graph, weights, _), leaf_of_class) in enumerate(zip(trees, leaves, strict=True)):
-                add_losses(sample, graph, weights, bits[t].paths, leaf_of_class, merged, known[t, :, :n], total)
+                of_trees[t][1](sample, graph, weights, bits[t].paths, leaf_of_class, merged, known[t, :, :n], total)
             classes, (final, scores) = np.empty((1, k), np.intp), np.empty((2, 1, k))
             room, arrays = borrowed(rooms, room_made), (merged, total, is_merged)
             rank_row(room, sample, vectors, by_feature, weight, *arrays, classes, final, scores)

@@ -30,7 +30,6 @@ from codekin.learners import LEARNERS, Learner, learner_name, learner_of
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
 from codekin.states.codes import describe_model, restore_model
-from codekin.states.learners import describe_learners, restore_learners
 from codekin.states.values import PLAIN, Json, ModelFolderError, check, checked, restored_params
 
 __all__ = ["ModelFolderError", "SavedClassifier", "State", "Subclasses"]
@@ -109,7 +108,11 @@ class State(NamedTuple):
             description["classifier"] = _describe_classifier(classifier, arrays, learners)
         if model_input is not None:
             description["input"] = _describe_input(model_input, arrays)
-        kinds = describe_learners(learners, arrays) if learners else None
+        kinds = None
+        if learners:  # of scikit-learn, which other models do not need
+            from codekin.states.learners import describe_learners
+
+            kinds = describe_learners(learners, arrays)
         if kinds is None:
             return cls(description, arrays, learners)
         return cls({**description, "learners": kinds}, arrays, [])
@@ -118,6 +121,8 @@ class State(NamedTuple):
         """What :meth:`of` was given; an error if the parts do not fit together."""
         description, arrays, learners = migrated(self.description), self.arrays, self.learners
         if "learners" in description:
+            from codekin.states.learners import restore_learners
+
             learners = restore_learners(description["learners"], arrays)
         (model, width), classifier, n_features = restore_model(description, arrays, learners), None, None
         if "classifier" in description:

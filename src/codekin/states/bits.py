@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import is_regressor
 
 from codekin._system.arrays import Arrays, as_narrow, check_compressed, check_counts, check_indices
 from codekin.code import Code, IntArray, Margins
@@ -295,8 +294,15 @@ BITS = {
 }
 """The kinds of bits by their names in ``model.json``."""
 
+
+def _is_regressor(predictor: Any) -> bool:
+    from sklearn.base import is_regressor
+
+    return bool(is_regressor(predictor))
+
+
 NEEDED: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "targets": (is_regressor, "real codewords need regressors, one per bit"),
+    "targets": (_is_regressor, "real codewords need regressors, one per bit"),
 }
 """What the predictors of some kinds of codebooks must be."""
 REFUSALS = {

@@ -12,15 +12,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codekin._system.arrays import read_arrays, write_arrays
+from codekin._system.arrays import are_plain, read_arrays, write_arrays
 from codekin._system.files import (
     bytes_in,
     check_folder,
@@ -32,6 +34,7 @@ from codekin._system.files import (
 )
 from codekin._version import __version__
 from codekin.data.model_input import ModelInput
+from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
 from codekin.states import (
     ARRAYS,
@@ -45,7 +48,10 @@ from codekin.states import (
     as_json,
 )
 from codekin.states.values import Json
-from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
+from codekin.storage.loaded import LoadedClassifier
+
+if TYPE_CHECKING:
+    from codekin.storage.assignments import SavedAssignment, load_assignment, save_assignment
 
 __all__ = [
     "ModelFolderError",
@@ -58,6 +64,17 @@ __all__ = [
     "save_model",
     "stored_bytes",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("SavedAssignment", "load_assignment", "save_assignment"):  # they need all codebooks and searches
+        return getattr(import_module("codekin.storage.assignments"), name)
+    raise AttributeError(f"module 'codekin.storage' has no attribute {name!r}")
+
 
 Trust = bool | Sequence[str]
 """True for everything that a file of learners holds, or the full names of types that skops does not trust by itself."""
@@ -192,9 +209,14 @@ def load_model(folder: str | os.PathLike[str], *, trusted: Trust = False) -> Any
     Returns
     -------
     ECOCClassifier, ExtremeClassifier, SubclassClassifier or Model
-        Whichever was saved, ready to predict. Arrays stay on disk until they are used.
+        Whichever was saved, ready to predict. Arrays stay on disk until they are used. If nothing has
+        imported scikit-learn, this is an object that imports it, and becomes the estimator, only when it is needed: not
+        to predict sparse rows.
     """
-    return load_saved(folder, trusted=trusted).model
+    saved = load_saved(folder, trusted=trusted)
+    if "sklearn" in sys.modules or not saved.needs_no_estimator:
+        return saved.model
+    return LoadedClassifier(saved)
 
 
 def load_input(folder: str | os.PathLike[str], *, trusted: Trust = False) -> ModelInput:
@@ -238,6 +260,17 @@ class SavedModel:
             classifier = getattr(estimators, self.parts.kind)._from_stored(self.coded, self.parts)
             parts = self.parts.subclasses
             return classifier if parts is None else estimators.SubclassClassifier._from_stored(classifier, parts)
+
+    def takes(self, X: Any) -> bool:
+        """Whether the Model can predict these samples: its estimator, which needs scikit-learn, would check nothing."""
+        return self.needs_no_estimator and self.parts is not None and are_plain(X, self.parts.n_features)
+
+    @property
+    def needs_no_estimator(self) -> bool:
+        """Whether the Model takes plain rows: it has learners of codekin, and features without names."""
+        parts = self.parts
+        is_plain = parts is not None and parts.feature_names is None and parts.subclasses is None
+        return is_plain and not are_of_estimators(self.coded.codes[0].bits)
 
     @property
     def n_bytes(self) -> int:

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from tests.deploy.serve.conftest import TEXTS, WORDS, ask, asked, predict
 
 from codekin import ECOCClassifier, load_model
-from codekin.deploy.predictor import BatchPredictor
+from codekin.deploy.predictor import BatchPredictor, Predictor
 from codekin.deploy.serve import Limits, application
 from codekin.deploy.serve.application import Application
 
@@ -66,7 +66,7 @@ def test_sparse_rows_are_fine_for_learners_that_need_dense_ones():
     X, y = load_digits(return_X_y=True)
     learner = HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=4)
     classifier = ECOCClassifier(learner, n_bits=5, decoding="loss", random_state=0).fit(X[:200], y[:200])
-    app = Application(BatchPredictor(classifier), Limits())
+    app = Application(BatchPredictor(Predictor(classifier), classifier), Limits(), "ECOCClassifier")
     rows = [{"indices": np.flatnonzero(x).tolist(), "values": x[x != 0].tolist()} for x in X[200:203]]
     expected = [{"label": label} for label in classifier.predict(X[200:203]).tolist()]
     assert predict(app, {"samples": rows}).predictions == expected

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from tests.deploy.serve.conftest import TEXTS, ask, predict
+from tests.estimators.test_embeddings import samples
 
 from codekin import TextClassifier
+from codekin.deploy.serve import application
 
 SAMPLES = [{"title": text, "text": "more", "size": 3, "kind": None} for text in TEXTS[:20]]
 
@@ -62,3 +64,27 @@ def test_lines_of_text_are_no_rows_and_the_description_says_so(rows, texts):
     assert "text/plain" not in described["paths"]["/v1/predict"]["post"]["requestBody"]["content"]
     assert "row of a table" in described["components"]["schemas"]["Sample"]["oneOf"][0]["description"]
     assert predict(texts, {"samples": [{"title": "apple"}]}).status == 400
+
+
+@pytest.mark.parametrize("columns", [{"text": "title", "embeddings": "vector"}, {"embeddings": "vector"}])
+def test_vectors_are_lists_of_numbers(tmp_path, columns):
+    titles, E, kinds = samples(80)
+    classifier = TextClassifier(**columns, random_state=0).fit({"title": titles, "vector": E}, kinds)
+    app = application(classifier.save(tmp_path / "m"))
+    rows = [{"title": title, "vector": vector} for title, vector in zip(titles[:9], E[:9].tolist(), strict=True)]
+    labels, probabilities = classifier.top_k_proba(rows, 2)
+    for given in [rows] if "text" in columns else [rows, E[:9].tolist()]:
+        answers = predict(app, {"samples": given, "top_k": 2, "probabilities": True}).predictions
+        assert [[one["label"] for one in each["top"]] for each in answers] == labels.tolist()
+        assert np.allclose([[one["probability"] for one in each["top"]] for each in answers], probabilities, atol=1e-6)
+        assert [each["label"] for each in predict(app, {"samples": given}).predictions] == labels[:, 0].tolist()
+    for wrong, sentence in (
+        ([1, 2], "samples[0]: Vectors of 'vector' must have 6 numbers, as in training. Got 2."),
+        ("word", "samples[0]: Column 'vector', row 0: it has 'word' where a vector, a list of numbers, is needed."),
+        ([None] * 6, "samples[0]: Column 'vector', row 0: it has '[None, None"),
+        ([1e300] * 6, "samples[0]: Column 'vector', row 0: it has inf at place 1 of its vector"),
+    ):
+        answer = predict(app, {"samples": [{"title": "", "vector": wrong}]})
+        assert answer.status == 400
+        assert answer.error.startswith(sentence)
+    assert predict(app, {"samples": [{"title": ""}]}).error.startswith("samples[0]: A sample must have 'vector'.")

@@ -120,7 +120,8 @@ def explorer_page(
             raise ValueError("explore needs at least one sample, or none at all. Got an empty X.")
     names = _names(classifier, vectorizer, texts) if feature_name is None else feature_name
     if isinstance(vectorizer, FittedRows) and texts is not None:
-        texts = [" | ".join(str(cell) for cell in row) for row in texts]
+        n_shown = vectorizer.columns.places("embeddings").start
+        texts = [" | ".join(map(str, row[:n_shown])) for row in texts] if n_shown else None
     typed, note = _typed(classifier, vectorizer)
     swept = None if accuracies is None else _checked_accuracies(classifier.model_, accuracies)
     script = "\n".join(asset(package, name) for package, names in SCRIPTS.items() for name in names)

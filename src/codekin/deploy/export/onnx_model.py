@@ -22,6 +22,7 @@ from codekin._system.memory import in_units
 from codekin._system.messages import not_installed
 from codekin._version import __version__
 from codekin.code import entry_for
+from codekin.data.row_features import takes_vectors
 from codekin.deploy.export.contents import check_n_labels, exported_model
 from codekin.deploy.export.onnx_graph import (
     DOUBLE,
@@ -85,7 +86,7 @@ def export_onnx(
         raise not_installed("Exporting to ONNX", "onnx") from None
     model = exported_model(classifier)
     classifier, vectorizer = with_features(classifier)
-    input = input or ("dense" if vectorizer is None else "sparse")
+    input = input or ("dense" if vectorizer is None or takes_vectors(vectorizer) else "sparse")
     if input not in ("dense", "sparse"):
         raise ValueError(f"The 'input' parameter must be 'dense' or 'sparse'. Got {input!r} instead.")
     if len(model.codes) > 1:

@@ -136,6 +136,9 @@ def _described_features(vectorizer: Features) -> tuple[dict[str, Any], Arrays]:
     if not isinstance(vectorizer, FittedRows):
         settings, arrays = vectorizer.to_state()
         return {"vectorizer": settings}, arrays
+    if vectorizer.n_dims:
+        listed = ", ".join(vectorizer.columns.embeddings)
+        raise ValueError(f"A page cannot make vectors of what is typed. Got a model with vectors of {listed}.")
     names, unit, columns, arrays = vectorizer.columns, vectorizer.unit, [], {}
     for k, (name, weight, fitted) in enumerate(zip(names.text, vectorizer.weights, vectorizer.texts, strict=True)):
         settings, own = fitted.to_state()

@@ -70,14 +70,15 @@ def application(folder: str | os.PathLike[str], *, limits: Limits | None = None,
         To be run by any ASGI server, such as uvicorn.
     """
     saved = load_coded(folder, trusted=trusted)
-    return Application(BatchPredictor(saved.model, vectorizer=saved.model_input.vectorizer), limits or Limits())
+    parts: Any = saved.parts  # never None here
+    return Application(BatchPredictor.of(saved), limits or Limits(), parts.kind)
 
 
 class Application:
     """Answers requests with one model."""
 
-    def __init__(self, predictor: BatchPredictor, limits: Limits) -> None:
-        self.predictor, self.limits = predictor, limits
+    def __init__(self, predictor: BatchPredictor, limits: Limits, estimator: str) -> None:
+        self.predictor, self.limits, self.estimator = predictor, limits, estimator
         self.host_names: Sequence[str] | None = None  # None: any; see _is_one_of
         self.metrics = Metrics()
         self.batcher = Batcher(self._answers, limits, on_batch=self.metrics.batches.add)
@@ -225,7 +226,7 @@ class Application:
         facts = {
             "schema": SCHEMA,
             "codekin": __version__,
-            "estimator": type(self.predictor.classifier).__name__,
+            "estimator": self.estimator,
             "n_classes": self.predictor.n_classes,
             "n_features": self.predictor.n_features,
             "takes_texts": self.predictor.takes_texts,
