@@ -17,8 +17,8 @@ LIMITS = {
 readers of tables (CSV, JSON lines, Parquet, folders of texts), features of rows with numbers and categories, and what
 scikit-learn did before: features of texts; then support vector machines of all classes at once, 240 lines; kernels that
 are called without Numba, and predictions without scikit-learn, 500 lines; vectors beside texts, from files, columns and
-arrays, 458 lines; the choice between codes and the learner as it is, 409 lines;
-vectors for the classes of dense samples, 1,037 lines."""
+arrays, 458 lines; the choice between codes and the learner as it is, 409
+lines; vectors for the classes of dense samples, 1,037 lines."""
 LONG = 400
 """The number of lines above which a module is long."""
 

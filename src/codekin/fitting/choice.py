@@ -25,10 +25,17 @@ from codekin.decoding import fit_decoder
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.fitting.codes import are_alike
 from codekin.fitting.orders import Orders, choose_orders
-from codekin.fitting.plan import DEFAULT_CODES, MAX_COLUMNS, Alternatives, Plan, Seed, code_plan
+from codekin.fitting.plan import MAX_COLUMNS, Alternatives, Plan, Seed, code_plan, n_dense_bits
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import Learner
-from codekin.learners.estimators import declared_limit, describes_classes, gains_by_sets, is_tree, learns_linearly
+from codekin.learners.estimators import (
+    declared_limit,
+    describes_classes,
+    gains_by_sets,
+    is_discriminant,
+    is_tree,
+    learns_linearly,
+)
 from codekin.progress import stage
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
@@ -99,7 +106,8 @@ def choose_plan(
     bits know nothing more.
     """
     may_gain = classifier is None or gains_by_sets(classifier)
-    if are_alike(samples.X) or not _is_open(given, classifier, n_classes) or (may_gain and learns_linearly(classifier)):
+    is_linear = classifier is not None and learns_linearly(classifier) and not is_discriminant(classifier)
+    if are_alike(samples.X) or not _is_open(given, classifier, n_classes) or (may_gain and is_linear):
         return planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
     trial = _Trial.of(learner, samples, np.random.default_rng((*seed, 1)))
 
@@ -107,7 +115,7 @@ def choose_plan(
         changed = {**given, **settings}
         return planned(changed, classifier, learner, samples, n_classes=n_classes, seed=seed, policy=policy)
 
-    _, n_bits, _ = DEFAULT_CODES["signs"](learner, n_classes, None, 2)
+    n_bits = n_dense_bits(n_classes)
     quick = partial(dense_random, n_draws=FEW_DRAWS)
     dense = partial(plan_of, policy=given["assignment"], codebook=quick, n_bits=n_bits, assignment="steepest_descent")
     alone = plan_of(codebook=single_column(n_classes))

@@ -261,9 +261,14 @@ def _default_of_signs(learner: Learner, n_classes: int, n_bits: int | None, _: i
         return CodeDefault("one_vs_rest", None, f"the bits are linear, the classes at most {MAX_COLUMNS:,}")
     if is_linear:
         return CodeDefault("dense_random", None, f"the classes are more than {MAX_COLUMNS:,}")
+    return CodeDefault("dense_random", n_dense_bits(n_classes), "the bits are not linear")
+
+
+def n_dense_bits(n_classes: int) -> int:
+    """How many dense columns bits that are not linear get by default."""
     n_columns = n_binary_columns(n_classes) if n_classes <= FEW_COLUMNS else n_classes
     most = default_n_bits(n_classes, DENSE_BITS_PER_DOUBLING, n_columns=n_columns)
-    return CodeDefault("dense_random", min(max(n_classes, FEW_COLUMNS), most), "the bits are not linear")
+    return min(max(n_classes, FEW_COLUMNS), most)
 
 
 def _default_of_symbols(learner: Learner, n_classes: int, n_bits: int | None, n_symbols: int) -> CodeDefault:
