@@ -14,17 +14,6 @@ import numpy as np
 from codekin._system.rows import n_samples_in
 from codekin.code import FloatArray, IntArray
 
-<<<<<<< HEAD
-LINEAR_REGRESSORS = (LinearModel, SGDRegressor)
-"""What scikit-learn's linear regressors are derived from."""
-CLASS_WISE = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB)
-"""Learners that describe each class on its own."""
-DISCRIMINANTS = (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis)
-"""Learners that are something else for all classes than class by class."""
-VOTERS = (KNeighborsClassifier, RadiusNeighborsClassifier)
-"""Learners whose votes for sets of classes are sums of those for classes."""
-=======
->>>>>>> main
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size instead of infinite ones."""
 
@@ -103,19 +92,14 @@ def linear_types() -> tuple[Any, ...]:
 def describes_classes(estimator: Any) -> bool:
     """Whether a learner describes each class on its own.
 
-<<<<<<< HEAD
-=======
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.neighbors import KNeighborsClassifier
->>>>>>> main
     >>> describes_classes(GaussianNB()), describes_classes(KNeighborsClassifier())
     (True, False)
     """
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
     from sklearn.naive_bayes import CategoricalNB, GaussianNB, _BaseDiscreteNB
 
-    discriminants = LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-    return isinstance(_last_step(estimator), (*discriminants, GaussianNB, CategoricalNB, _BaseDiscreteNB))
+    return isinstance(_last_step(estimator), GaussianNB | CategoricalNB | _BaseDiscreteNB)
 
 
 def is_tree(estimator: Any) -> bool:
@@ -127,7 +111,9 @@ def is_tree(estimator: Any) -> bool:
 
 def is_discriminant(estimator: Any) -> bool:
     """Whether a learner is a discriminant analysis."""
-    return isinstance(estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator, DISCRIMINANTS)
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+
+    return isinstance(_last_step(estimator), LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
 
 
 def gains_by_sets(estimator: Any) -> bool:
