@@ -271,15 +271,18 @@ class ExtremeClassifier(CodedClassifier):
             samples = replace(samples, X=in_single_precision(samples.X))
         with with_workers(self.n_jobs), subscribe(progress):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
-                parts = self._parts_around({})
-                options: Any = {"callbacks": callbacks, "parts": parts, "reserved_bytes": reserved_bytes}
+                options: Any = {
+                    "callbacks": callbacks,
+                    "parts": self._parts_around({}),
+                    "reserved_bytes": reserved_bytes,
+                }
                 try:
                     fit = fit_within_budget(settings, samples, held_out, **options)
                 except NothingFitsError:
-                    if not has_vectors(settings.given["estimator"]) or has_vectors(self.estimator):
+                    if settings is usual or has_vectors(self.estimator):
                         raise
-                    samples = replace(samples, X=in_single_precision(samples.X))
-                    fit = fit_within_budget(usual, samples, held_out, **options)
+                    single = replace(samples, X=in_single_precision(samples.X))
+                    fit = fit_within_budget(usual, single, held_out, **options)
             else:
                 plan, alternatives = extreme_plan(settings)
                 options = {"held_out": held_out, "alternatives": alternatives, "callbacks": callbacks}
