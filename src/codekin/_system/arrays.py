@@ -214,6 +214,11 @@ def are_plain(X: Any, n_features: int | None) -> bool:
     )
 
 
+def in_single_precision(X: Any) -> Any:
+    """Samples of half precision in single precision, all others as they are."""
+    return X.astype(np.float32) if getattr(X, "dtype", None) == np.float16 else X
+
+
 def check_single_precision(X: Any, *, is_to_learn_from: bool) -> None:
     """Raise ValueError if samples are too large for learners in single precision or, in training, too small."""
     largest = largest_magnitude(X)

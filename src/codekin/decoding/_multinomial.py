@@ -361,19 +361,16 @@ def _families(
 def _compared(families: list[Family], held_out: list[IntArray]) -> list[Trial]:
     """How good the strengths of all families are on held-out samples.
 
-    After the first fold, only the first of all, the likeliest and the most accurate are continued, and those of the
-    same family.
+    After the first fold, only the first of all and, of each family, the likeliest and the most accurate are continued.
     """
     tried = [path for path in [family.tried(held_out[0]) for family in families] if path]
     if len(held_out) == 1:
         return [trial for path in tried for trial in path]
-    best = [(min(t.log_losses.mean() for t in path), -max(t.is_right.mean() for t in path)) for path in tried]
-    is_kept = [any(own == min(others) for own, others in zip(of, zip(*best, strict=True), strict=True)) for of in best]
     compared = []
     for number, path in enumerate(tried):
         likeliest = int(np.argmin([trial.log_losses.mean() for trial in path]))
         most_accurate = int(np.argmax([trial.is_right.mean() for trial in path]))
-        kept = sorted(({likeliest, most_accurate} if is_kept[number] else set()) | ({0} if number == 0 else set()))
+        kept = sorted({likeliest, most_accurate} | ({0} if number == 0 else set()))
         family = path[0].family._replace(strengths=[path[i].strength for i in kept])
         others = [family.tried(rows, is_whole=True) for rows in held_out[1:]]
         for i, further in zip(kept, zip(*others, strict=True), strict=True):

@@ -32,9 +32,6 @@ MAX_MARGINS = 20_000
 MAX_WORK_OF_GRADIENT = 10**9
 """If one gradient takes more multiplications, fewer rows are drawn, but at least two for every class."""
 
-MOST_HELD_OUT_FOLDS = 3
-"""The most folds of five that are held out: of few samples, fitting decoders takes longer than learning the bits."""
-
 ENOUGH_HELD_OUT = 2_000
 """This many held-out rows suffice to compare the strengths; then no further fold is held out."""
 
@@ -170,7 +167,7 @@ def fit_decoder(
     n_folds = min(N_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
     # Nothing is fitted for infinite strength, so that every sample can be held out.
-    n_needed = min(-(-ENOUGH_HELD_OUT * n_folds // len(rows)), MOST_HELD_OUT_FOLDS) if len(strengths) > 1 else n_folds
+    n_needed = -(-ENOUGH_HELD_OUT * n_folds // len(rows)) if len(strengths) > 1 else n_folds
     held_out = [np.flatnonzero(fold_of_row == fold) for fold in range(min(n_folds, n_needed))]
     decoder, tried, chosen = choose_decoder(
         *(margins, classes, weights, held_out),

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin._system.arrays import are_plain, check_single_precision
+from codekin._system.arrays import are_plain, check_single_precision, in_single_precision
 from codekin._system.parallel import with_workers
 from codekin.code import FloatArray
 from codekin.estimators.base import CodedClassifier
@@ -21,11 +21,10 @@ from codekin.estimators.inputs import (
     as_class_tree,
     checked_weights,
     held_out_samples,
-    in_single_precision,
     label_array,
     training_samples,
 )
-from codekin.fitting.budget import NothingFitsError, fit_within_budget
+from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.defaults import FitSettings, has_vectors, with_learner
 from codekin.fitting.fit import FitResult, begin_fit, fit_model, learn_batch
 from codekin.fitting.orders import RepeatedOrderError, choose_orders
@@ -266,26 +265,18 @@ class ExtremeClassifier(CodedClassifier):
         settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
         if rerank_only is not None and is_auto(settings.settled("rerank")):
             settings = settings.with_given(rerank="learned")
-        usual, settings = settings, with_learner(settings)
-        if not has_vectors(settings.given["estimator"]):
-            samples = replace(samples, X=in_single_precision(samples.X))
         with with_workers(self.n_jobs), subscribe(progress):
             if self.max_model_bytes is not None or self.max_microseconds is not None:
-                options: Any = {
-                    "callbacks": callbacks,
-                    "parts": self._parts_around({}),
-                    "reserved_bytes": reserved_bytes,
-                }
-                try:
-                    fit = fit_within_budget(settings, samples, held_out, **options)
-                except NothingFitsError:
-                    if settings is usual or has_vectors(self.estimator):
-                        raise
-                    single = replace(samples, X=in_single_precision(samples.X))
-                    fit = fit_within_budget(usual, single, held_out, **options)
+                parts = self._parts_around({})
+                fit = fit_within_budget(
+                    settings, samples, held_out, callbacks=callbacks, parts=parts, reserved_bytes=reserved_bytes
+                )
             else:
+                settings = with_learner(settings)
+                if not has_vectors(settings.given["estimator"]):
+                    samples = replace(samples, X=in_single_precision(samples.X))
                 plan, alternatives = extreme_plan(settings)
-                options = {"held_out": held_out, "alternatives": alternatives, "callbacks": callbacks}
+                options: Any = {"held_out": held_out, "alternatives": alternatives, "callbacks": callbacks}
                 try:
                     fit = fit_model(plan, samples, **options)
                 except RepeatedOrderError:

@@ -160,11 +160,6 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     return Samples(X, class_index, samples.weights).at(np.flatnonzero(class_index >= 0))
 
 
-def in_single_precision(X: Any) -> Any:
-    """Samples of half precision in single precision, all others as they are."""
-    return X.astype(np.float32) if getattr(X, "dtype", None) == np.float16 else X
-
-
 def held_out_samples(owner: Any, validation: Any) -> Samples:
     """Checked samples from the ``validation`` parameter of a classifier's ``fit``."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
 
+from codekin._system.arrays import in_single_precision
 from codekin._system.memory import available_memory, in_units
 from codekin._system.rows import StoredRows
 from codekin.code._graph import GraphCodebook
 from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
 from codekin.fitting.codes import SharedWork
-from codekin.fitting.defaults import GENTLE_PRUNING, FitSettings, candidate_source
+from codekin.fitting.defaults import GENTLE_PRUNING, FitSettings, candidate_source, has_vectors, with_learner
 from codekin.fitting.fit import FitResult, fit_model
 from codekin.fitting.footprint import (
     BYTES_PER_ENTRY,
@@ -355,7 +356,29 @@ def fit_within_budget(
     parts: SavedClassifier,
     reserved_bytes: int = 0,
 ) -> FitResult:
-    """The most accurate model that a search finds within the limits; without validation samples, some are held out."""
+    """The most accurate model that a search finds within the limits; without validation samples, some are held out.
+
+    If vectors, which nobody asked for, are too large or too slow, the search goes on with other codes.
+    """
+    usual, settings = settings, with_learner(settings)
+    found = partial(_found_within, held_out=held_out, callbacks=callbacks, parts=parts, reserved_bytes=reserved_bytes)
+    if has_vectors(settings.given["estimator"]) and not has_vectors(usual.given["estimator"]):
+        try:
+            return found(settings, samples)
+        except NothingFitsError:
+            settings = usual
+    return found(settings, replace(samples, X=in_single_precision(samples.X)))
+
+
+def _found_within(
+    settings: FitSettings,
+    samples: Samples,
+    *,
+    held_out: Samples | None,
+    callbacks: Callbacks,
+    parts: SavedClassifier,
+    reserved_bytes: int,
+) -> FitResult:
     limits = Limits(settings.max_model_bytes, settings.max_microseconds, settings.time_limit)
     if isinstance(samples.X, StoredRows):
         raise ValueError("A budget needs samples in memory. Find the recipe with a part of the samples.")
