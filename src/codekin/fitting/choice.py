@@ -53,7 +53,8 @@ CLEAR, CLEAR_WEIGHTS = 1.0, 2.0
 """A code counts as better if it is so by more than this many standard errors, and so do weights of the learner's own
 probabilities, which were fitted to the same samples."""
 CLEAR_REST = 0.5
-"""The same for one-vs-rest: neither it nor the learner as it is may be much better than the other."""
+"""The same for one-vs-rest, since neither it nor the learner as it is may be much better than the other, and for codes
+of single trees, which are better on most tables."""
 STRENGTHS = (np.inf, 1.0, 0.1, 0.01)
 """How strongly such weights are pulled towards the learner's own probabilities. Only learners that describe classes get
 any: margins of others depend on how many samples they have learned from, and a trial has fewer."""
@@ -101,9 +102,9 @@ def choose_plan(
     """The plan of a fit from the parameters of a :class:`codekin.ECOCClassifier`: see :func:`code_plan`.
 
     If the code is left open, held-out samples choose between the learner as it is and a code. Linear learners get a
-    code without a trial: their decoder is compared with one-vs-rest in any case. Single trees get a dense code: trees
-    of different columns err differently. Neighbours, and learners that describe each class on its own, get none: their
-    bits know nothing more.
+    code without a trial: their decoder is compared with one-vs-rest in any case. Single trees need less evidence for a
+    dense code: trees of different columns err differently. Neighbours, and learners that describe each class on its
+    own, get none: their bits know nothing more.
     """
     may_gain = classifier is None or gains_by_sets(classifier)
     is_linear = classifier is not None and learns_linearly(classifier) and not is_discriminant(classifier)
@@ -122,11 +123,6 @@ def choose_plan(
     if len(trial.rows) < LEAST_SAMPLES:
         few = f"there are fewer than {LEAST_SAMPLES} samples, and its bits would know nothing more"
         return plan_of() if may_gain else alone.because(few)
-    if is_tree(classifier):
-        with stage("finding the temperature of the code"):
-            coded = trial.judged(dense(), trial.parts(n_classes))
-        assert coded is not None
-        return coded.chosen.because("trees of different columns correct each other's mistakes")
     with stage("trying the learner without a code"):
         splits = trial.parts(n_classes) if may_gain else trial.folds()
         own = trial.judged(alone, splits)
@@ -134,7 +130,8 @@ def choose_plan(
         return plan_of()
     if not may_gain:
         return own.chosen.because(f"{own.text}, and its bits would know nothing more; {own.probabilities}")
-    best = _against_codes(trial, own, splits, dense, partial(plan_of, codebook="one_vs_rest"))
+    least = CLEAR_REST if is_tree(classifier) else CLEAR
+    best = _against_codes(trial, own, splits, dense, partial(plan_of, codebook="one_vs_rest"), least=least)
     if best.chosen.plan.codebook is alone.plan.codebook and len(trial.rows) > LARGER_PART * MOST_LEARNED:
         again = trial.judged(alone, trial.folds())
         best = best if again is None else again.because(best.chosen.plan.reason)
@@ -142,13 +139,22 @@ def choose_plan(
 
 
 def _against_codes(
-    trial: _Trial, own: _Judged, splits: list[Split], dense: Callable[[], Chosen], one_vs_rest: Callable[[], Chosen]
+    trial: _Trial,
+    own: _Judged,
+    splits: list[Split],
+    dense: Callable[[], Chosen],
+    one_vs_rest: Callable[[], Chosen],
+    *,
+    least: float,
 ) -> _Judged:
-    """The learner as it is, or a code that is better; one-vs-rest is tried only if a dense code is not."""
+    """The learner as it is, or a code that is better; one-vs-rest is tried only if a dense code is not.
+
+    - ``least``: by how many standard errors a dense code has to be ahead.
+    """
     with stage("trying a code"):
         other = trial.judged(dense(), splits)
     assert other is not None
-    if other.is_ahead_of(own):
+    if other.is_ahead_of(own, least):
         bits = counted(other.chosen.plan.codebook.n_bits, "bit")
         return other.because(f"{bits} get {other.accuracy:.1%} {own.held_out}, the learner as it is {own.accuracy:.1%}")
     with stage("trying one-vs-rest"):
@@ -204,7 +210,7 @@ class _Judged(NamedTuple):
     def because(self, reason: str) -> _Judged:
         return self._replace(chosen=self.chosen.because(reason))
 
-    def is_ahead_of(self, other: _Judged, least: float = CLEAR) -> bool:
+    def is_ahead_of(self, other: _Judged, least: float) -> bool:
         return _is_clear(self.is_right, other.is_right, self.weights, least)
 
 
