@@ -55,6 +55,8 @@ probabilities, which were fitted to the same samples."""
 CLEAR_REST = 0.5
 """The same for one-vs-rest, since neither it nor the learner as it is may be much better than the other, and for codes
 of single trees, which are better on most tables."""
+MOST_COLUMNS = 2
+"""With more columns per dense one, one-vs-rest is tried only if the dense code is not ahead: it would take long."""
 STRENGTHS = (np.inf, 1.0, 0.1, 0.01)
 """How strongly such weights are pulled towards the learner's own probabilities. Only learners that describe classes get
 any: margins of others depend on how many samples they have learned from, and a trial has fewer."""
@@ -147,24 +149,26 @@ def _against_codes(
     *,
     least: float,
 ) -> _Judged:
-    """The learner as it is, or a code that is better; one-vs-rest is tried only if a dense code is not.
+    """The learner as it is, or the better one of two codes that is ahead of it.
 
     - ``least``: by how many standard errors a dense code has to be ahead.
     """
     with stage("trying a code"):
         other = trial.judged(dense(), splits)
     assert other is not None
-    if other.is_ahead_of(own, least):
-        bits = counted(other.chosen.plan.codebook.n_bits, "bit")
-        return other.because(f"{bits} get {other.accuracy:.1%} {own.held_out}, the learner as it is {own.accuracy:.1%}")
+    plan, is_ahead = other.chosen.plan, other.is_ahead_of(own, least)
+    bits = f"{counted(plan.codebook.n_bits, 'bit')} get {other.accuracy:.1%}"
+    if is_ahead and plan.n_classes > MOST_COLUMNS * plan.codebook.n_bits:
+        return other.because(f"{own.text}, {bits}")
     with stage("trying one-vs-rest"):
         rest = trial.judged(one_vs_rest(), splits)
     assert rest is not None
+    text = f"{own.text}, {bits}, one-vs-rest {rest.accuracy:.1%}"
+    if is_ahead and other.accuracy >= rest.accuracy:
+        return other.because(text)
     if rest.is_ahead_of(own, CLEAR_REST):
-        text = f"one-vs-rest gets {rest.accuracy:.1%} {own.held_out}, the learner as it is {own.accuracy:.1%}"
-        return rest.because(f"{text}, a dense code {other.accuracy:.1%}")
-    codes = f"a dense code {other.accuracy:.1%}, one-vs-rest {rest.accuracy:.1%}"
-    return own.because(f"{own.text}, {codes}; {own.probabilities}")
+        return rest.because(text)
+    return own.because(f"{text}; {own.probabilities}")
 
 
 def _is_open(given: Mapping[str, Any], classifier: Any, n_classes: int) -> bool:
