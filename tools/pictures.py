@@ -140,7 +140,7 @@ def chart() -> None:
     """Questions from top to bottom, and what to use, with what it was measured to do."""
     says = measured()
     limited = "A learner that stops at\nten classes, or boosting\nof very many?"
-    sparse = "Sparse samples, such as\ntexts, in 100 classes\nor more?"
+    sparse = "Texts, embeddings or\nsparse samples, in 100\nclasses or more?"
     steps = (
         ("Two or three\nclasses?", "yes", "your learner as it is", "There is nothing to encode."),
         (limited, "yes", "ECOCClassifier(…, n_symbols=10)", says["symbols"]),
