@@ -65,7 +65,7 @@ def _compiled_in_a_first_training(diagnoses) -> list[str]:
     from numba.core import event
 
     from codekin.cli.main import main as codekin_main
-    from codekin.kernels.compiling import PORTABLE
+    from codekin.kernels.calling import PORTABLE
 
     if platform.machine() not in PORTABLE:
         return []
