@@ -169,7 +169,8 @@ def test_models_of_the_command_line_need_no_trust(estimator, code, tmp_path, cap
     samples.write_text("".join(f"{label} {row}\n" for label, row in zip(Y, rows, strict=True)))
     arguments = ["train", str(samples), str(folder), "--quiet", "--estimator", estimator, "--code", code]
     if main(arguments) != 0:
-        assert (estimator, code) == ("arow", "tree")
+        # Trees are not learned by AROW, and vectors not from sparse samples.
+        assert (estimator, code) == ("arow", "tree") or estimator == "vectors"
         return
     assert sorted(path.name for path in folder.iterdir()) == ["arrays.safetensors", "model.json"]
     assert len(load_model(folder).classes_) == 4
