@@ -207,7 +207,7 @@ def test_validation_samples_that_can_choose_nothing_are_refused(digits, validati
         ({"width": 3, "max_bits": 40}, "max_bits=40 needs an automatic width, which it chooses. Got width=3"),
         (
             {"estimator": 3},
-            r"'estimator' parameter must be one of \['auto', 'arow', 'softmax', 'svm'\] or .* Got 3 instead",
+            r"'estimator' parameter must be one of \['auto', 'arow', 'softmax', 'svm', 'vectors'\] or .* Got 3 instead",
         ),
         ({"taxonomy": {"root": "a"}}, "The taxonomy of 1 class has no leaf for 10 of the 10 labels, '0' among them"),
         ({"taxonomy": 3}, "The 'taxonomy' parameter must be a ClassTree, .* Got 3 instead"),

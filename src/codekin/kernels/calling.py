@@ -83,10 +83,10 @@ class Kernel:
 
     def _shipped(self, arguments: tuple[Any, ...]) -> Any:
         """The code that comes with codekin; None if there is none for these types."""
-        described, stamp = _described(arguments), _stamp()
-        if "?" in described or stamp is None:
+        described, stamp, paths = _described(arguments), _stamp(), sorted(set(self.sources(set())))
+        if "?" in described or stamp is None or any(path.startswith("<") for path in paths):  # made of a string
             return None
-        sources = "".join(_digest(path) for path in sorted(set(self.sources(set()))))
+        sources = "".join(map(_digest, paths))
         digest = hashlib.sha256(f"{stamp} {sources} {described}".encode()).hexdigest()[:20]
         name = f"{self.function.__module__.rpartition('.')[2]}.{self.function.__name__}.{digest}.kernel"
         if folder := os.environ.get(BUILDING):
