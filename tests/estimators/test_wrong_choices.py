@@ -336,7 +336,7 @@ def test_text_next_to_other_labels_is_refused(classifier, other, made):
 
 @pytest.mark.parametrize("given", [{"width": LogisticRegression()}, {"estimator": LogisticRegression()}], ids=repr)
 def test_a_trellis_names_the_classifier_for_other_estimators(given):
-    message = r"learns its bits with \['arow', 'softmax', 'svm', 'vectors'\] or another Learner.*ECOCClassifier\(Logistic"
+    message = r"learns its bits with \['arow', 'softmax', 'svm', 'vectors'\] or another.*ECOCClassifier\(Logistic"
     with pytest.raises(ValueError, match=message):
         ExtremeClassifier(**given).fit(X, y)
 
