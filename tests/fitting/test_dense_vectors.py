@@ -7,6 +7,7 @@ import pytest
 from sklearn.neighbors import NearestCentroid
 
 from codekin import ExtremeClassifier
+from codekin.learners import VectorSoftmax
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +22,9 @@ def embeddings():
     return X[:3_000], labels[:3_000], X[3_000:], labels[3_000:]
 
 
-def test_the_default_of_embeddings_is_a_reranked_tree_that_is_not_behind_the_nearest_mean(embeddings):
+def test_the_default_of_embeddings_is_vectors_of_classes_that_are_not_behind_the_nearest_mean(embeddings):
     X, y, X_test, y_test = embeddings
     classifier = ExtremeClassifier(random_state=0).fit(X, y)
-    assert classifier.recipe_.code == "tree"
-    assert classifier.recipe_.rerank == "learned"
+    assert isinstance(classifier.learner_, VectorSoftmax)
+    assert classifier.model_.ranking is None
     assert classifier.score(X_test, y_test) >= NearestCentroid().fit(X, y).score(X_test, y_test) - 0.01
