@@ -89,11 +89,10 @@ def test_the_best_factor_is_better_than_others():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_with_infinite_strength_it_is_loss_based_decoding(loss, monkeypatch):
-    monkeypatch.setattr(chooser, "STRENGTHS", (np.inf,))
+def test_with_infinite_strength_it_is_loss_based_decoding(loss):
     code = dense_code()
     margins, classes = noisy_margins(code, 200, noise=1.0)
-    fit = fit_decoder(margins, classes, code, loss=loss, rng=0)
+    fit = fit_decoder(margins, classes, code, loss=loss, strengths=(np.inf,), rng=0)
     new = np.random.default_rng(1).normal(size=(300, code.n_bits))
     expected = MinimumLossDecoder(code.coding_matrix, loss)
     np.testing.assert_array_equal(fit.decoder.decode(new), expected.decode(new))
@@ -102,11 +101,10 @@ def test_with_infinite_strength_it_is_loss_based_decoding(loss, monkeypatch):
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_with_infinite_strength_codes_with_zeros_are_decoded_under_the_linear_loss(is_weighted, monkeypatch):
-    monkeypatch.setattr(chooser, "STRENGTHS", (np.inf,))
+def test_with_infinite_strength_codes_with_zeros_are_decoded_under_the_linear_loss(is_weighted):
     code = Code.of([[1, 1, 0, 1], [1, -1, 1, 0], [-1, 0, -1, 0], [0, -1, 1, -1]])
     margins, classes = noisy_margins(code, 200, noise=0.5)
-    fit = fit_decoder(margins, classes, code, is_weighted=is_weighted, rng=0)
+    fit = fit_decoder(margins, classes, code, is_weighted=is_weighted, strengths=(np.inf,), rng=0)
     scores = margins @ (code.coding_matrix / ((code.coding_matrix != 0).sum(axis=1)[:, None] if is_weighted else 1)).T
     np.testing.assert_array_equal(fit.decoder.decode(margins), scores.argmax(axis=1))
 

@@ -9,7 +9,7 @@ from scipy import sparse
 from codekin import ECOCClassifier, ExtremeClassifier, Predictor, SubclassClassifier, load_model, save_model
 from codekin.cli.main import main
 from codekin.data import TextVectorizer
-from codekin.deploy.predictor import BatchPredictor
+from codekin.deploy.predictor import BatchPredictor, Predictor
 from codekin.model.prior import ClassPrior
 from codekin.samples import Samples
 
@@ -70,7 +70,7 @@ def test_other_answers_stay_as_they_are(classifier, vectorizer):
 
 def test_predictors_and_servers_agree(classifier, vectorizer):
     predictor = Predictor(classifier, vectorizer=vectorizer)
-    many = BatchPredictor(classifier, vectorizer=vectorizer)
+    many = BatchPredictor(Predictor(classifier, vectorizer=vectorizer), classifier)
     X = vectorizer.transform([*UNKNOWN, *TEXTS])
     for k in (1, 3):
         labels, losses = classifier.top_k(X, k)
@@ -177,7 +177,8 @@ def test_known_words_are_asked_of_texts_only(tmp_path, capsys):
 def test_a_text_has_known_words_if_and_only_if_it_has_features(choices):
     fitted = TextVectorizer(**choices).fit(TEXTS)
     texts = [*TEXTS, *UNKNOWN]
-    counted = BatchPredictor(ExtremeClassifier(random_state=0).fit(fitted.transform(TEXTS), LABELS), vectorizer=fitted)
+    classifier = ExtremeClassifier(random_state=0).fit(fitted.transform(TEXTS), LABELS)
+    counted = BatchPredictor(Predictor(classifier, vectorizer=fitted))
     known = counted.known_words([counted.row(text) for text in texts])
     assert [n > 0 for n in known] == (np.diff(fitted.transform(texts).indptr) > 0).tolist()
     if not choices:
