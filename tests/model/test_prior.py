@@ -9,7 +9,7 @@ from scipy import sparse
 from codekin import ECOCClassifier, ExtremeClassifier, Predictor, SubclassClassifier, load_model, save_model
 from codekin.cli.main import main
 from codekin.data import TextVectorizer
-from codekin.deploy.predictor import BatchPredictor, Predictor
+from codekin.deploy.predictor import BatchPredictor
 from codekin.model.prior import ClassPrior
 from codekin.samples import Samples
 
