@@ -41,8 +41,9 @@ def problem(n_classes):
 
 @pytest.fixture(scope="module")
 def fitted():
-    """As they come for few classes; for many, without the searches, which are not tested here."""
-    found = {k: ECOCClassifier(GaussianNB(), random_state=0).fit(*problem(k)) for k in (3, 10)}
+    """Classifiers of codes; for many classes without the searches, which are not tested here."""
+    codes = {3: {"codebook": "exhaustive"}, 10: {"codebook": "dense_random", "n_bits": 15}}
+    found = {k: ECOCClassifier(GaussianNB(), **code, random_state=0).fit(*problem(k)) for k, code in codes.items()}
     codebook = np.random.default_rng(0).choice([-1, 1], size=(100, 67))
     many = ECOCClassifier(GaussianNB(), codebook=codebook, assignment=np.arange(100), random_state=0)
     return {**found, 100: many.fit(*problem(100))}
