@@ -110,7 +110,7 @@ def choose_plan(
     """
     may_gain = classifier is None or gains_by_sets(classifier)
     is_linear = classifier is not None and learns_linearly(classifier) and not is_discriminant(classifier)
-    if are_alike(samples.X) or not _is_open(given, classifier, n_classes) or (may_gain and is_linear):
+    if are_alike(samples.X) or not is_open(given, classifier, n_classes) or (may_gain and is_linear):
         return planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
     trial = _Trial.of(learner, samples, np.random.default_rng((*seed, 1)))
 
@@ -171,7 +171,7 @@ def _against_codes(
     return own.because(f"{text}; {own.probabilities}")
 
 
-def _is_open(given: Mapping[str, Any], classifier: Any, n_classes: int) -> bool:
+def is_open(given: Mapping[str, Any], classifier: Any, n_classes: int) -> bool:
     """Whether the code is left open, and the learner may learn all classes at once."""
     asked = ("codebook", "n_bits", "n_symbols", "class_distances", "assignment", "loss", "decoding")
     is_default = all(_is_default(name, given[name]) for name in (*asked, "weighted_decoding", "calibrate"))
@@ -215,10 +215,10 @@ class _Judged(NamedTuple):
         return self._replace(chosen=self.chosen.because(reason))
 
     def is_ahead_of(self, other: _Judged, least: float) -> bool:
-        return _is_clear(self.is_right, other.is_right, self.weights, least)
+        return is_clear(self.is_right, other.is_right, self.weights, least)
 
 
-def _is_clear(larger: NDArray[Any], smaller: NDArray[Any], weights: FloatArray, least: float = CLEAR) -> bool:
+def is_clear(larger: NDArray[Any], smaller: NDArray[Any], weights: FloatArray, least: float = CLEAR) -> bool:
     """Whether numbers are larger than others of the same samples by more than some standard errors."""
     gains, share = larger.astype(np.float64) - smaller, weights / weights.sum()
     gain = float(share @ gains)
@@ -297,12 +297,12 @@ class _Trial:
         if not is_alone:
             return _Judged(_with_decoder(chosen, found), found.is_right, weights[some])
         is_right = values[some].argmax(axis=1) == classes[some]
-        if _is_clear(found.is_right, is_right, weights[some], CLEAR_WEIGHTS):
+        if is_clear(found.is_right, is_right, weights[some], CLEAR_WEIGHTS):
             chosen, changed = _with_decoder(chosen, found), "its probabilities are weighted for each class"
             return _Judged(chosen, found.is_right, weights[some], changed)
         found, log_losses = found.scaled(), -log_softmax(values[some], axis=1)[np.arange(len(some)), classes[some]]
         mean = float(np.average(log_losses, weights=weights[some]))
-        if found.log_loss < (1 - CLEAR_GAIN) * mean and _is_clear(log_losses, found.sample_log_losses, weights[some]):
+        if found.log_loss < (1 - CLEAR_GAIN) * mean and is_clear(log_losses, found.sample_log_losses, weights[some]):
             changed = f"one temperature reduces its log loss from {mean:.3f} to {found.log_loss:.3f}"
             return _Judged(_with_decoder(chosen, found), is_right, weights[some], changed)
         return _Judged(chosen, is_right, weights[some], "its probabilities are its own")

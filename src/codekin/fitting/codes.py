@@ -358,7 +358,7 @@ def learned_decoder(
     n_wanted = max(ENOUGH_MARGINS, MARGINS_PER_CLASS * n_classes) if is_trial else MAX_MARGINS
     margins, rows = _out_of_fold_margins(member, plan.learner, samples, n_wanted, rng=rng)
     report("learning the decoder")
-    return fit_decoder(
+    found = fit_decoder(
         margins,
         class_index[rows],
         code,
@@ -368,6 +368,7 @@ def learned_decoder(
         sample_weight=weights[rows],
         rng=rng,
     )
+    return replace(found, held_out=rows[found.held_out])
 
 
 def _out_of_fold_margins(

@@ -17,6 +17,10 @@ from codekin.code import FloatArray, IntArray
 LOG_ODDS_LIMIT = 20.0
 """Probabilities of 0 and 1 become log-odds of this size instead of infinite ones."""
 
+LARGEST_LOG_ODDS = 100.0
+"""Log-odds of learners are at most this far from zero. Discriminant analysis of features that determine each other, as
+indicators of a category do, may give 1e29, and 1e13 for other samples: no decoder could weigh them."""
+
 LOSS_OF_LEARNER = {
     "LogisticRegression": "logistic",
     "LogisticRegressionCV": "logistic",
@@ -99,32 +103,49 @@ def describes_classes(estimator: Any) -> bool:
     """
     from sklearn.naive_bayes import CategoricalNB, GaussianNB, _BaseDiscreteNB
 
-    return isinstance(_last_step(estimator), GaussianNB | CategoricalNB | _BaseDiscreteNB)
+    return isinstance(last_step(estimator), GaussianNB | CategoricalNB | _BaseDiscreteNB)
 
 
 def is_tree(estimator: Any) -> bool:
     """Whether a learner is a single tree, which errs differently on every column."""
     from sklearn.tree import BaseDecisionTree
 
-    return isinstance(_last_step(estimator), BaseDecisionTree)
+    return isinstance(last_step(estimator), BaseDecisionTree)
 
 
 def is_discriminant(estimator: Any) -> bool:
     """Whether a learner is a discriminant analysis."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
-    return isinstance(_last_step(estimator), LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
+    return isinstance(last_step(estimator), LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
+
+
+def learns_jointly(estimator: Any) -> bool:
+    """Whether a learner is a logistic regression that learns all classes at once.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learns_jointly(LogisticRegression()), learns_jointly(LogisticRegression(solver="liblinear"))
+    (True, False)
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    last = last_step(estimator)
+    return (
+        type(last) is LogisticRegression
+        and last.solver != "liblinear"
+        and getattr(last, "multi_class", "deprecated") in ("deprecated", "auto", "multinomial")
+    )
 
 
 def gains_by_sets(estimator: Any) -> bool:
     """Whether sets of classes may be learned better than classes: not by votes, or class by class."""
     from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 
-    is_voter = isinstance(_last_step(estimator), KNeighborsClassifier | RadiusNeighborsClassifier)
+    is_voter = isinstance(last_step(estimator), KNeighborsClassifier | RadiusNeighborsClassifier)
     return not is_voter and not describes_classes(estimator)
 
 
-def _last_step(estimator: Any) -> Any:
+def last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
@@ -232,7 +253,9 @@ def bit_margins(predictor: Any, X: Any) -> FloatArray:
 
     try:
         if hasattr(predictor, "decision_function"):
-            return np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(n_samples_in(X))
+            scores = np.asarray(predictor.decision_function(X), dtype=np.float64).reshape(n_samples_in(X))
+            are_log_odds = natural_loss(predictor) == "logistic"
+            return np.clip(scores, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS) if are_log_odds else scores
         if not hasattr(predictor, "predict_proba"):  # a regressor
             return np.asarray(predictor.predict(X), dtype=np.float64).reshape(n_samples_in(X))
         probability = np.asarray(predictor.predict_proba(X))[:, 1]
