@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from tests.reference import multinomial as reference
 
-import codekin.decoding._multinomial as chooser
+import codekin.decoding._strength as chooser
 import codekin.decoding.decoder_fit as module
 from codekin.code import Assignment, Code
 from codekin.codebooks import dense_random
@@ -130,7 +130,7 @@ def test_margins_without_a_word_of_truth_leave_the_coding_matrix_alone():
 
 def trial(log_loss, n_right, shift=0):
     is_right = np.roll(np.arange(100) < n_right, shift)
-    return chooser.Trial(None, 1.0, np.full(100, log_loss), is_right, np.zeros((2, 2)), has_products=False)
+    return chooser.Trial(None, 1.0, *[chooser.Outcome(np.full(100, log_loss), is_right)] * 2, np.zeros((2, 2)), False)
 
 
 def test_the_likeliest_strength_is_taken_among_those_that_are_about_as_accurate_as_the_best():
@@ -151,6 +151,20 @@ def test_loss_based_decoding_stays_unless_others_are_likelier_and_no_less_accura
 
 def test_a_gain_in_accuracy_beyond_chance_outweighs_the_likelihood():
     assert chooser._choice([trial(0.6, 90), trial(0.5, 90), trial(0.8, 99)], np.ones(100)) == 2
+
+
+def test_weights_that_have_learned_how_margins_of_their_own_samples_differ_are_not_taken():
+    """Margins that say the class of a sample only while weights are fitted, as those without the sample might."""
+    rng, code = np.random.default_rng(0), dense_code()
+    classes = rng.integers(code.n_classes, size=300)
+    margins = rng.normal(size=(300, code.n_bits))
+    leaking = margins - 0.02 * code.coding_matrix[classes]
+    leaking[:, 0] = margins[:, 0] = 0.0
+    leaking[:, 0] += 0.001 * classes
+    assert fit_decoder(leaking, classes, code, rng=0).strength < np.inf
+    fit = fit_decoder(leaking, classes, code, held_out_margins=margins, rng=0)
+    assert fit.strength == np.inf
+    assert fit.log_loss > np.log(code.n_classes) - 0.2
 
 
 def test_samples_without_weight_change_nothing():
@@ -193,7 +207,7 @@ def test_of_many_samples_some_are_drawn_and_every_class_once(monkeypatch):
 
 @pytest.mark.parametrize("loss", ["linear", "hinge"])
 def test_little_work_allows_few_strengths(loss, monkeypatch):
-    monkeypatch.setattr("codekin.decoding._multinomial.MAX_WORK", 0)
+    monkeypatch.setattr("codekin.decoding._strength.MAX_WORK", 0)
     code = dense_code()
     fit = fit_decoder(*noisy_margins(code, 200, noise=0.7), code, loss=loss, rng=0)
     assert fit.strengths.tolist() == [np.inf]

@@ -12,6 +12,7 @@ import codekin.learners.out_of_fold as module
 from codekin.code import Assignment, Code, Codebook
 from codekin.learners import IndependentBits
 from codekin.learners.out_of_fold import approximate_out_of_fold_margins, out_of_fold_margins
+from codekin.learners.without_samples import LinearLesson
 from codekin.samples import Samples
 
 DENSE = Code.of([[1, 1], [1, -1], [-1, 1]])
@@ -42,7 +43,9 @@ def learned(estimator, samples, code=DENSE):
 
 
 def found(bits, samples, code=DENSE, n_margins=10**6):
-    return approximate_out_of_fold_margins(bits, samples, code, n_margins=n_margins, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    margins = approximate_out_of_fold_margins(bits, samples, code, n_margins=n_margins, rng=rng)
+    return None if margins is None else margins[:2]
 
 
 def refitted(learner, samples, code, i):
@@ -77,6 +80,18 @@ def test_ridge_is_left_exactly(estimator, code):
     np.testing.assert_allclose(found(bits, samples, code)[0], expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("estimator", [LEARNERS[0], LEARNERS[2], LEARNERS[5]], ids=str)
+def test_of_few_samples_there_are_also_margins_without_fifths_of_them(estimator):
+    samples = blobs(60)
+    learner, bits = learned(estimator, samples)
+    both = approximate_out_of_fold_margins(bits, samples, DENSE, n_margins=60, rng=np.random.default_rng(0))
+    expected, _ = out_of_fold_margins(learner, samples, DENSE, rng=np.random.default_rng(0))
+    moved = np.abs(bits.margins(samples.X) - expected).mean()
+    assert np.abs(both.by_fifths - expected).mean() < 0.4 * moved
+    rng = np.random.default_rng(0)
+    assert approximate_out_of_fold_margins(bits, samples, DENSE, n_margins=59, rng=rng).by_fifths is None
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("estimator", [LEARNERS[1], LEARNERS[3], LEARNERS[5], LEARNERS[6]], ids=str)
 def test_with_more_features_than_samples_margins_are_as_close(estimator, form):
@@ -95,7 +110,7 @@ def test_leverages_of_features_and_of_pairs_are_the_same(estimator):
     samples = blobs()
     _, bits = learned(estimator, samples)
     entries = DENSE.coding_matrix[samples.class_index] * 1.0
-    lesson = module._LinearLesson.of(samples.X, entries, entries != 0, None, bits.predictors)
+    lesson = LinearLesson.of(samples.X, entries, entries != 0, None, bits.predictors)
     second = lesson.derivatives(lesson.weights)[2][:, 0]
     curved = np.flatnonzero(second)
     by_features, by_pairs = (

@@ -82,12 +82,17 @@ def run_blocks(function: Callable[[int, int], None], n_items: int, *, block: int
 
 
 def single_blas() -> AbstractContextManager[Any]:
-    """Products within the block take one thread each; the libraries are looked for once, which takes milliseconds."""
-    return cast("AbstractContextManager[Any]", _libraries().limit(limits=1, user_api="blas"))
+    """Products within the block take one thread each, so that sums don't depend on their number.
+
+    The libraries are looked for once, which takes milliseconds, and again once SciPy has loaded its own.
+    """
+    return cast(
+        "AbstractContextManager[Any]", _libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
+    )
 
 
 @cache
-def _libraries() -> Any:
+def _libraries(_with_own_of_scipy: bool) -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -259,7 +264,6 @@ def _itself(value: Shared) -> Shared:
 def _call(function: Callable[[Shared, Part], Found], shared: Shared, part: Part, parent: int | None) -> Found:
     end_with(parent)
     from joblib import parallel_config
-    from threadpoolctl import threadpool_limits
 
     distributed, ray = sys.modules.get("distributed"), sys.modules.get("ray")
     if distributed is not None and isinstance(shared, distributed.Future):
@@ -267,5 +271,5 @@ def _call(function: Callable[[Shared, Part], Found], shared: Shared, part: Part,
     elif ray is not None and isinstance(shared, ray.ObjectRef):
         shared = ray.get(shared)
     # Workers don't start workers of their own: otherwise Dask would share the work of a part again.
-    with limited_threads(1), threadpool_limits(1, "blas"), parallel_config(backend="sequential"):
+    with limited_threads(1), single_blas(), parallel_config(backend="sequential"):
         return function(shared, part)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin._system.parallel import single_blas
 from codekin.assignments.budget import Budget, check_at_least_1, cooling_steps, generator_state
 from codekin.assignments.result import AssignmentResult, Sense
 from codekin.assignments.scores import AssignmentProblem
@@ -123,10 +124,8 @@ def by_swaps(prepare: Callable[..., Arrays], search: Callable[..., None], *needs
     prepared, searched = options_of(prepare), options_of(search)
 
     def solve(task: SearchTask, **options: Any) -> AssignmentResult:
-        from threadpoolctl import threadpool_limits
-
         # Products are refreshed many times: several BLAS threads would not pay.
-        with threadpool_limits(1, user_api="blas"):
+        with single_blas():
             arrays = prepare(task.problem, **{name: options[name] for name in prepared if name in options})
             given = {name: options[name] for name in searched if name in options}
             return _swapped(task, arrays, partial(search, **given))

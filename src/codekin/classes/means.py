@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
+from codekin._system.parallel import single_blas
 from codekin.classes import ClassDistances, ClassTree
 from codekin.classes.interface import MAX_DENSE_CLASSES, PartialDistances
 from codekin.classes.least_squares import leading_directions
@@ -150,7 +150,7 @@ def clustering_distances(
         elif samples.is_sparse:
             means = means.toarray()
         # For many small products threads would mostly wait for each other.
-        with threadpool_limits(1, user_api="blas"):
+        with single_blas():
             tree = ClassTree.from_linkage(squared_average_linkage(means), unit_edges=unit_edges)
     return TreeDistances(_with_unknown(tree, known, samples.n_classes))
 

@@ -9,36 +9,14 @@ each class (Böhning 1992). The eigenvectors serve all strengths; gradients are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from codekin.code import FloatArray, IntArray, Margins
-from codekin.decoding.learned import LearnedDecoder, Products, products_of
-from codekin.decoding.losses import Loss, LossLike, get_loss
-
-Centre = tuple[FloatArray, FloatArray]
-"""Weights and biases of the classes."""
-
-STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
-"""The strengths to compare, strongest first."""
-
-LINEAR_LOSSES = ("linear", "logistic", "squared", "log_likelihood")
-"""Losses for which the evidence of a margin is a multiple of the margin."""
-
-MAX_WORK_OF_PRODUCTS = 5 * 10**8
-"""If one gradient takes more multiplications, products of margins are not tried."""
-
-LEAST_GAIN = 1.0
-"""A gain in held-out accuracy counts if it is larger than this many of its standard errors."""
-
-ROUNDING = 1e-12
-"""Accuracies closer than this differ only by rounding."""
+from codekin.code import FloatArray, IntArray
 
 BLOCK_ENTRIES = 2**22
 """Scores of (sample, class) pairs in memory at a time: 32 MB."""
@@ -52,19 +30,6 @@ MAX_FACTOR_STEPS, FACTOR_PRECISION = 40, 0.01
 
 N_CORRECTIONS = 12
 """Of L-BFGS."""
-
-MAX_WORK = 5 * 10**10
-"""Multiplications of the comparison and of the last fit: a few seconds of one processor each. What has been reached by
-then is compared, and kept, like any other fit."""
-
-MIN_GRADIENTS, MAX_GRADIENTS = 3, 60
-"""For one strength."""
-
-ROUGHLY, CLOSELY = 1e-4, 1e-5
-"""A step that gains less is the last one: for decoders that are compared, and for the one that is kept."""
-
-PATIENCE = 2
-"""The comparison ends after this many strengths in a row with a lower likelihood."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,198 +165,3 @@ def shrunk_weights(
         options={"maxfun": max_gradients, "maxcor": N_CORRECTIONS, "ftol": tolerance, "gtol": 1e-7},
     )
     return np.asarray((found.x.reshape(centre.shape) * scale) @ vectors.T), int(found.nfev)
-
-
-class Standard(NamedTuple):
-    """The means and scales of the columns."""
-
-    mean: FloatArray
-    scale: FloatArray
-
-    @classmethod
-    def of(cls, values: FloatArray, sample_weight: FloatArray) -> Standard:
-        mean = sample_weight @ values
-        scale = np.sqrt(sample_weight @ (values - mean) ** 2)
-        # A constant column carries no information, whatever its weights.
-        return cls(mean, np.where(scale > 1e-9 * np.abs(mean), scale, np.inf))
-
-    def features(self, values: FloatArray) -> FloatArray:
-        """Columns of mean 0 and variance 1, and a column of ones."""
-        return np.column_stack([(values - self.mean) / self.scale, np.ones(len(values))])
-
-    def weights(self, weights: FloatArray, biases: FloatArray) -> FloatArray:
-        """Weights of the standardised features from weights of the original columns and a constant."""
-        scale = np.where(np.isinf(self.scale), 0.0, self.scale)
-        return np.column_stack([weights * scale, weights @ self.mean + biases])
-
-    def decoder(self, weights: FloatArray, loss: LossLike) -> LearnedDecoder:
-        """The decoder from weights of the standardised features, and perhaps of their products."""
-        n_bits = len(self.mean)
-        plain = weights[:, :n_bits] / self.scale
-        of_products = weights[:, n_bits + 1 :]
-        products = Products(of_products, self.mean, self.scale) if of_products.size else None
-        return LearnedDecoder(plain, weights[:, n_bits] - plain @ self.mean, loss, products)
-
-
-class Family(NamedTuple):
-    """Decoders that differ only in their strength."""
-
-    loss: LossLike
-    strengths: Sequence[float]
-    standard: Standard
-    problem: Problem
-    plain_centre: Centre
-    """The weights and biases of the classes that infinite strength gives, up to the factor."""
-    centre: FloatArray
-    """The same as weights of the standardised features, times the factor."""
-    factor: float
-    """The factor with the largest likelihood."""
-
-    def with_products(self) -> Family | None:
-        """The same with products of two margins; None if a gradient takes too many multiplications."""
-        features = np.asarray(self.problem.features, dtype=np.float64)
-        n_samples, n_features = features.shape
-        n_products = (n_features - 1) * n_features // 2
-        if work_of_gradient(n_samples, n_features + n_products, self.problem.n_classes) > MAX_WORK_OF_PRODUCTS:
-            return None
-        problem = replace(self.problem, features=np.hstack([features, products_of(features[:, :-1])]))
-        centre = np.pad(self.centre, [(0, 0), (0, n_products)])
-        return self._replace(strengths=[s for s in self.strengths if np.isfinite(s)], problem=problem, centre=centre)
-
-    def tried(self, rows: IntArray, *, is_whole: bool = False) -> list[Trial]:
-        """How good the strengths are on some rows, strongest first; each fit starts from the previous one.
-
-        The comparison ends when the likelihood keeps falling, unless the whole path is requested.
-        """
-        from scipy.special import logsumexp
-
-        problem, weights, tried = self.problem.without(rows), self.centre, list[Trial]()
-        features, classes = self.problem.features[rows], self.problem.class_index[rows]
-        n_left, has_products = MAX_WORK / self.problem.work, features.shape[1] > len(self.standard.mean) + 1
-        for strength in self.strengths:
-            n_allowed = int(np.clip(n_left / PATIENCE, MIN_GRADIENTS if is_whole else 0, MAX_GRADIENTS))
-            if np.isfinite(strength) and n_allowed < MIN_GRADIENTS:
-                break
-            weights, n_used = shrunk_weights(problem, self.centre, strength, weights, n_allowed, tolerance=ROUGHLY)
-            n_left -= n_used
-            scores = features @ weights.T
-            log_losses = logsumexp(scores, axis=1) - scores[np.arange(len(classes)), classes]
-            is_right = scores.argmax(axis=1) == classes
-            tried.append(Trial(self, strength, log_losses, is_right, weights, has_products))
-            best = int(np.argmin([trial.log_losses.mean() for trial in tried]))
-            if not is_whole and len(tried) - 1 - best >= PATIENCE:
-                break
-        return tried
-
-
-class Trial(NamedTuple):
-    """Decoders of one strength on the samples that were held out from each of them."""
-
-    family: Family
-    strength: float
-    log_losses: FloatArray
-    is_right: NDArray[np.bool_]
-    weights: FloatArray
-    """Those of one of the decoders."""
-    has_products: bool
-    """Whether products of margins have weights."""
-
-    def fitted(self) -> LearnedDecoder:
-        """The decoder of this strength, fitted on all samples."""
-        family, problem = self.family, self.family.problem
-        if np.isinf(self.strength):  # without rounding: equal losses stay equal
-            weights, biases = family.plain_centre
-            return LearnedDecoder(family.factor * weights, family.factor * biases, family.loss)
-        n_allowed = int(np.clip(MAX_WORK / problem.work, MIN_GRADIENTS, MAX_GRADIENTS))
-        weights, _ = shrunk_weights(problem, family.centre, self.strength, self.weights, n_allowed, tolerance=CLOSELY)
-        return family.standard.decoder(weights, family.loss)
-
-
-def choose_decoder(
-    margins: Margins,
-    classes: IntArray,
-    weights: FloatArray,
-    held_out: list[IntArray],
-    *,
-    loss: Loss,
-    centre: Centre,
-    with_products: bool,
-    strengths: Sequence[float],
-) -> tuple[LearnedDecoder, list[Trial], int]:
-    """The decoder of the best strength, all that were compared on held-out rows, and which of them it is.
-
-    The first is decoding under the loss, by the weights and biases of ``centre``; all others are shrunk towards it.
-    """
-    families = _families(margins, classes, weights, loss, centre, strengths=strengths, with_products=with_products)
-    # One thread: sums, and so the decoder, must not depend on the number of threads.
-    with threadpool_limits(1, user_api="blas"):
-        tried = _compared(families, held_out)
-        chosen = _choice(tried, weights[np.concatenate(held_out)])
-        return tried[chosen].fitted(), tried, chosen
-
-
-def _families(
-    margins: Margins,
-    classes: IntArray,
-    weights: FloatArray,
-    loss: Loss,
-    centre: Centre,
-    *,
-    strengths: Sequence[float],
-    with_products: bool,
-) -> list[Family]:
-    """What to compare: decoding under the loss, weights of the margins themselves, weights of products too."""
-
-    def family(of_loss: LossLike, strengths: Sequence[float]) -> Family:
-        values = np.asarray(get_loss(of_loss).agreement(margins.astype(np.float64, copy=False)), dtype=np.float64)
-        standard = Standard.of(values, weights)
-        problem = Problem(standard.features(values), classes, weights, len(centre[1]), 1 / (len(classes) + 2))
-        of_features = standard.weights(*centre)
-        factor = best_factor(problem, of_features)
-        return Family(of_loss, strengths, standard, problem, centre, factor * of_features, factor)
-
-    if loss.name in LINEAR_LOSSES:
-        families = [family(loss, strengths)]
-    else:
-        families = [family(loss, strengths[:1]), family("linear", strengths[1:])]
-    wider = families[-1].with_products() if with_products else None
-    return families if wider is None else [*families, wider]
-
-
-def _compared(families: list[Family], held_out: list[IntArray]) -> list[Trial]:
-    """How good the strengths of all families are on held-out samples.
-
-    After the first fold, only the first of all and, of each family, the likeliest and the most accurate are continued.
-    """
-    tried = [path for path in [family.tried(held_out[0]) for family in families] if path]
-    if len(held_out) == 1:
-        return [trial for path in tried for trial in path]
-    compared = []
-    for number, path in enumerate(tried):
-        likeliest = int(np.argmin([trial.log_losses.mean() for trial in path]))
-        most_accurate = int(np.argmax([trial.is_right.mean() for trial in path]))
-        kept = sorted({likeliest, most_accurate} | ({0} if number == 0 else set()))
-        family = path[0].family._replace(strengths=[path[i].strength for i in kept])
-        others = [family.tried(rows, is_whole=True) for rows in held_out[1:]]
-        for i, further in zip(kept, zip(*others, strict=True), strict=True):
-            folds = [path[i], *further]
-            log_losses, is_right = (np.concatenate(parts) for parts in zip(*[fold[2:4] for fold in folds], strict=True))
-            compared.append(path[i]._replace(log_losses=log_losses, is_right=is_right))
-    return compared
-
-
-def _choice(tried: list[Trial], weights: FloatArray) -> int:
-    """The likeliest of those that are no less accurate than the first.
-
-    If one gains more accuracy than chance explains, only those that are about as accurate as the best are considered.
-    """
-    is_right = np.array([trial.is_right for trial in tried], dtype=np.float64)
-    share = weights / weights.sum()
-    accuracies = is_right @ share
-    best = int(accuracies.argmax())
-    errors = np.sqrt((is_right[best] - is_right) ** 2 @ share**2)
-    is_candidate = accuracies >= accuracies[0] - ROUNDING
-    if accuracies[best] - accuracies[0] > LEAST_GAIN * errors[0]:
-        is_candidate &= accuracies >= accuracies[best] - errors - ROUNDING
-    log_losses = np.array([trial.log_losses @ share for trial in tried])
-    return int(np.where(is_candidate, log_losses, np.inf).argmin())

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.code import Code, FloatArray, IntArray, Margins
-from codekin.decoding._multinomial import STRENGTHS, Centre, Trial, choose_decoder, work_of_gradient
+from codekin.decoding._multinomial import work_of_gradient
+from codekin.decoding._strength import STRENGTHS, Centre, Trial, choose_decoder
 from codekin.decoding.learned import LearnedDecoder, NearestTargetDecoder
 from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import BlockDecoder, MinimumLossDecoder, as_margins
@@ -70,12 +71,12 @@ class DecoderFit:
     @property
     def is_right(self) -> NDArray[np.bool_]:
         """Which held-out samples the chosen decoder gets right."""
-        return self.trials[self.chosen].is_right
+        return self.trials[self.chosen].outcome.is_right
 
     @property
     def sample_log_losses(self) -> FloatArray:
         """The log loss of each held-out sample."""
-        return self.trials[self.chosen].log_losses
+        return self.trials[self.chosen].outcome.log_losses
 
     def scaled(self) -> DecoderFit:
         """The same with the decoder of infinite strength: loss-based decoding with one temperature."""
@@ -99,6 +100,7 @@ def fit_decoder(
     with_products: bool = False,
     sample_weight: ArrayLike | None = None,
     strengths: Sequence[float] = STRENGTHS,
+    held_out_margins: Margins | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> DecoderFit:
     """Learn a decoder from margins, with weights shrunk towards the coding matrix as far as that pays.
@@ -126,6 +128,10 @@ def fit_decoder(
         How much each sample counts.
     strengths : sequence of float, default=(inf, 25, 5, 1, 0.2, 0.04, 0.008, 0.0016)
         The strengths to compare, strongest first. The first is infinite: the coding matrix, times one factor.
+    held_out_margins : array of shape (n_samples, n_bits), optional
+        What stands for the margins of a sample while it is held out, if not the same: margins that reveal less about
+        its class than those that the weights are fitted to. Weights that are less likely by these than the coding
+        matrix are not chosen.
     rng : numpy.random.Generator or int, optional
         For the folds.
 
@@ -162,7 +168,9 @@ def fit_decoder(
         )
     generator = np.random.default_rng(rng)
     rows = _drawn(np.flatnonzero(weights > 0), classes, n_classes, n_bits, generator)
+    judged = None if held_out_margins is None else as_margins(held_out_margins, n_bits)[rows]
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
+    judged = margins if judged is None else judged
     loss_based, centre = LOSS_BASED[code.codebook.kind](code, loss, is_weighted)
     n_folds = min(N_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
@@ -175,12 +183,13 @@ def fit_decoder(
         centre=centre,
         with_products=with_products,
         strengths=strengths,
+        judged=judged,
     )
     seen = np.concatenate(held_out)
     of_seen = weights[seen]
-    log_losses = np.array([np.average(trial.log_losses, weights=of_seen) for trial in tried])
-    accuracies = np.array([np.average(trial.is_right, weights=of_seen) for trial in tried])
-    is_right = loss_based.decode(margins[seen]) == classes[seen]
+    log_losses = np.array([np.average(trial.outcome.log_losses, weights=of_seen) for trial in tried])
+    accuracies = np.array([np.average(trial.outcome.is_right, weights=of_seen) for trial in tried])
+    is_right = loss_based.decode(judged[seen]) == classes[seen]
     return DecoderFit(
         decoder=decoder,
         strengths=np.array([trial.strength for trial in tried]),

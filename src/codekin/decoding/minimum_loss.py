@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.parallel import run_blocks
+from codekin._system.parallel import run_blocks, single_blas
 from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
 from codekin.code.geometry import packed_bits
 from codekin.decoding.decoder import Decoder, Slopes, check_k, secants
@@ -215,8 +215,6 @@ class MinimumLossDecoder(BlockDecoder):
         Single precision decides only if the best class leads by more than the largest possible rounding error; the
         other samples, few unless there are true ties, are decoded again in double precision.
         """
-        from threadpoolctl import threadpool_limits
-
         factor = self._factor(np.float32)
         most_of_zeros = 0.0 if self.is_weighted else float(self._cost_of_zeros.astype(np.float32).max())
         nearest = np.zeros(len(margins), dtype=np.intp)
@@ -244,7 +242,7 @@ class MinimumLossDecoder(BlockDecoder):
             is_certain[start:stop] = second.astype(np.float64) - smallest > error
 
         # Each of our threads has its own block; threads started by the product would compete with them.
-        with threadpool_limits(1, user_api="blas"):
+        with single_blas():
             run_blocks(fill, len(margins), block=DECODED_PER_BLOCK)
         doubtful = np.flatnonzero(~is_certain)
         nearest[doubtful] = self._decode_plainly(margins, doubtful)[doubtful]

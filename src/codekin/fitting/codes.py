@@ -21,7 +21,7 @@ from codekin._system.arrays import Arrays
 from codekin._system.memory import available_memory, give_back
 from codekin._system.parallel import available_threads, limited_threads, n_workers
 from codekin._system.rows import StoredRows
-from codekin.code import Assignment, Code, Codebook, IntArray, Margins
+from codekin.code import Assignment, Code, Codebook, IntArray
 from codekin.code.tree import label_tree
 from codekin.decoding import DecodedAccuracy, Loss, decoder_of, fit_decoder
 from codekin.decoding.decoder import Decoder
@@ -34,6 +34,7 @@ from codekin.learners import Checkpoints, EpochReport, Learner, Validation
 from codekin.learners.calibration import calibrate_bits
 from codekin.learners.compact import compacted
 from codekin.learners.out_of_fold import (
+    OutOfFold,
     approximate_out_of_fold_margins,
     are_linear,
     has_enough_samples,
@@ -356,7 +357,7 @@ def learned_decoder(
     if is_trial and len(counted) < max(LEAST_SAMPLES, LEAST_PER_CLASS * n_classes):
         return None
     n_wanted = max(ENOUGH_MARGINS, MARGINS_PER_CLASS * n_classes) if is_trial else MAX_MARGINS
-    margins, rows = _out_of_fold_margins(member, plan.learner, samples, n_wanted, rng=rng)
+    margins, rows, by_fifths = _out_of_fold_margins(member, plan.learner, samples, n_wanted, rng=rng)
     report("learning the decoder")
     found = fit_decoder(
         margins,
@@ -366,6 +367,7 @@ def learned_decoder(
         is_weighted=plan.weighted_decoding,
         with_products=are_linear(member.bits) and n_bits <= MAX_BITS_IN_PRODUCTS,
         sample_weight=weights[rows],
+        held_out_margins=by_fifths,
         rng=rng,
     )
     return replace(found, held_out=rows[found.held_out])
@@ -373,22 +375,22 @@ def learned_decoder(
 
 def _out_of_fold_margins(
     member: FittedCode, learner: Learner, samples: Samples, n_wanted: int, *, rng: np.random.Generator
-) -> tuple[Margins, IntArray]:
-    """Margins that the bits did not learn from, and their rows, computed in the cheapest way."""
+) -> OutOfFold:
+    """Margins that the bits did not learn from, computed in the cheapest way."""
     bits, code = member.bits, member.code
     known = np.flatnonzero(samples.class_index >= 0)
     if len(known) > MAX_MARGINS and has_enough_samples(bits, Samples(None, samples.class_index[known]), code):
         # Leaving one of so many out changes nothing, and margins of all would take more memory than the bits.
         rows = np.sort(rng.permutation(known)[:MAX_MARGINS])
-        return bits.margins(rows_at(samples.X, rows)), rows
+        return OutOfFold(bits.margins(rows_at(samples.X, rows)), rows)
     report("finding margins of samples by bits without them, for the decoder")
     found = approximate_out_of_fold_margins(bits, samples, code, n_margins=n_wanted, rng=rng)
     if found is None:
         counted = np.flatnonzero(samples.class_index >= 0)
         if has_enough_samples(bits, Samples(None, samples.class_index[counted]), code):
-            return bits.margins(rows_at(samples.X, counted)), counted
+            return OutOfFold(bits.margins(rows_at(samples.X, counted)), counted)
         report("learning the bits again without some samples, for the decoder")
         margins, rows = out_of_fold_margins(learner, samples, code, n_margins=n_wanted, rng=rng)
         is_counted = samples.class_index[rows] >= 0
-        found = margins[is_counted], rows[is_counted]
+        found = OutOfFold(margins[is_counted], rows[is_counted])
     return found

@@ -17,6 +17,7 @@ from codekin.code import Code, FloatArray, IntArray
 from codekin.decoding.learned import LearnedDecoder
 from codekin.decoding.losses import get_loss
 from codekin.fitting.choice import is_clear, is_open
+from codekin.fitting.codes import are_alike
 from codekin.fitting.fit import FitResult
 from codekin.fitting.plan import Seed
 from codekin.learners.estimators import last_step, learns_jointly, seeded
@@ -26,7 +27,7 @@ from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
 SURE = 3.0
 """A learned decoder that gains more than this many standard errors on decoding by the loss is kept without a trial."""
-ENOUGH_HELD_OUT = 1_000
+ENOUGH_HELD_OUT = 300
 """No further fold is held out once this many samples have been."""
 MOST_WEIGHTS = 10**6
 """With more weights, the solver of all classes at once takes long, and much memory."""
@@ -39,13 +40,15 @@ def or_joint(fit: FitResult, given: Mapping[str, Any], classifier: Any, samples:
     regression of all classes is taken.
     """
     code, found = fit.model.first.code, fit.decoder_fit
-    n_features = getattr(samples.X, "shape", (0, np.inf))[1]
+    shape: tuple[int, ...] = getattr(samples.X, "shape", ())
+    if len(shape) != 2 or are_alike(samples.X):
+        return fit
     if not (
         is_open(given, classifier, code.n_classes)
         and learns_jointly(classifier)
         and not getattr(fit.plan.learner, "fit_params", None)
         and _is_one_vs_rest(code)
-        and code.n_classes * n_features <= MOST_WEIGHTS
+        and code.n_classes * shape[1] <= MOST_WEIGHTS
     ):
         return fit
     weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
@@ -55,7 +58,7 @@ def or_joint(fit: FitResult, given: Mapping[str, Any], classifier: Any, samples:
     rng, text = np.random.default_rng((*seed, 2)), "there are too few samples to learn a decoder"
     if found is not None:
         is_right = found.is_right
-        if is_clear(is_right, found.trials[0].is_right, weights[found.held_out], SURE):
+        if is_clear(is_right, found.trials[0].outcome.is_right, weights[found.held_out], SURE):
             return fit
         with stage("trying a regression of all classes at once"):
             judged, own_is_right = _judged(classifier, samples, weights, found.held_out, rng)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
+from codekin._system.parallel import single_blas
 from codekin.classes import ClassDistances
 from codekin.code import Codebook, CodingMatrix, FloatArray
 from codekin.codebooks.classic import check_parameter, checked_n_codewords, dense_n_bits
@@ -70,7 +70,7 @@ def autoencoder(
     n_bits = dense_n_bits(n_bits, n_codewords)
     rows = _centred(class_similarities("autoencoder", class_distances, n_codewords, bandwidth))
     weights = _first_weights(n_codewords, n_bits, np.random.default_rng(rng))
-    with threadpool_limits(1, user_api="blas"):  # sums, and so the signs, must not depend on the number of threads
+    with single_blas():  # sums, and so the signs, must not depend on the number of threads
         trained = _trained(weights, rows, separation, separation_weight, n_steps)
         hidden = np.tanh(rows @ trained[0] + trained[1])
     return Codebook(useful_signs(hidden), name="autoencoder", is_designed=True)
@@ -162,7 +162,7 @@ def sparse_output(
     check_parameter("sparse_output", "decorrelation", decorrelation, decorrelation >= 0, "at least 0")
     n_bits = dense_n_bits(n_bits, n_codewords)
     columns = _lengthened(np.random.default_rng(rng).normal(size=(n_codewords, n_bits)))
-    with threadpool_limits(1, user_api="blas"):  # sums, and so the signs, must not depend on the number of threads
+    with single_blas():  # sums, and so the signs, must not depend on the number of threads
         similarities = _scaled(class_similarities("sparse_output", class_distances, n_codewords, bandwidth))
         for _ in range(n_steps):
             columns = _lengthened(columns - DESCENT_STEP * gradient(columns, similarities, decorrelation))

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
+from codekin._system.parallel import single_blas
 from codekin.classes import ClassDistances
 from codekin.code import Codebook, CodingMatrix, FloatArray
 from codekin.code.targets import TargetCodebook
@@ -202,7 +202,7 @@ def eigen_targets(
             f"The eigen_targets codebook has fewer bits than codewords: {n_codewords} classes have "
             f"{n_codewords - 1} eigenvectors that are not constant. Got n_bits={n_bits}."
         )
-    with threadpool_limits(1, user_api="blas"):  # sums must not depend on the number of threads
+    with single_blas():  # sums must not depend on the number of threads
         similarities = class_similarities("eigen_targets", class_distances, n_codewords, bandwidth)
         targets = _normalised(laplacian_eigenvectors(similarities)[:, :n_bits])
     return TargetCodebook(targets, name="eigen_targets", is_designed=True)
