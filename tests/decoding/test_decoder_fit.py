@@ -5,12 +5,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from tests.reference import multinomial as reference
 
-import codekin.decoding._strength as chooser
+import codekin.decoding._multinomial as chooser
 import codekin.decoding.decoder_fit as module
 from codekin.code import Assignment, Code
 from codekin.codebooks import dense_random
 from codekin.decoding import LOSSES, MinimumLossDecoder, fit_decoder
-from codekin.decoding._multinomial import Problem, best_factor, shrunk_weights
+from codekin.decoding._factor import best_factor
+from codekin.decoding._multinomial import Problem, shrunk_weights
 
 
 def random_problem(seed, n_samples=40, n_features=4, n_classes=3):
@@ -89,7 +90,7 @@ def test_the_best_factor_is_better_than_others():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_with_infinite_strength_it_is_loss_based_decoding(loss):
+def test_with_infinite_multinomial_it_is_loss_based_decoding(loss):
     code = dense_code()
     margins, classes = noisy_margins(code, 200, noise=1.0)
     fit = fit_decoder(margins, classes, code, loss=loss, strengths=(np.inf,), rng=0)
@@ -101,7 +102,7 @@ def test_with_infinite_strength_it_is_loss_based_decoding(loss):
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_with_infinite_strength_codes_with_zeros_are_decoded_under_the_linear_loss(is_weighted):
+def test_with_infinite_multinomial_codes_with_zeros_are_decoded_under_the_linear_loss(is_weighted):
     code = Code.of([[1, 1, 0, 1], [1, -1, 1, 0], [-1, 0, -1, 0], [0, -1, 1, -1]])
     margins, classes = noisy_margins(code, 200, noise=0.5)
     fit = fit_decoder(margins, classes, code, is_weighted=is_weighted, strengths=(np.inf,), rng=0)
@@ -133,12 +134,12 @@ def trial(log_loss, n_right, shift=0):
     return chooser.Trial(None, 1.0, *[chooser.Outcome(np.full(100, log_loss), is_right)] * 2, np.zeros((2, 2)), False)
 
 
-def test_the_likeliest_strength_is_taken_among_those_that_are_about_as_accurate_as_the_best():
+def test_the_likeliest_multinomial_is_taken_among_those_that_are_about_as_accurate_as_the_best():
     tried = [trial(1.0, 80), trial(0.9, 90), trial(0.5, 89, shift=3), trial(0.1, 82)]
     assert chooser._choice(tried, np.ones(100)) == 2
 
 
-def test_no_strength_is_taken_that_is_less_accurate_than_loss_based_decoding():
+def test_no_multinomial_is_taken_that_is_less_accurate_than_loss_based_decoding():
     tried = [trial(1.0, 80), trial(0.5, 79, shift=3), trial(0.7, 95)]
     assert chooser._choice(tried, np.ones(100)) == 2
 
@@ -206,8 +207,8 @@ def test_of_many_samples_some_are_drawn_and_every_class_once(monkeypatch):
 
 
 @pytest.mark.parametrize("loss", ["linear", "hinge"])
-def test_little_work_allows_few_strengths(loss, monkeypatch):
-    monkeypatch.setattr("codekin.decoding._strength.MAX_WORK", 0)
+def test_little_work_allows_few_multinomials(loss, monkeypatch):
+    monkeypatch.setattr("codekin.decoding._multinomial.MAX_WORK", 0)
     code = dense_code()
     fit = fit_decoder(*noisy_margins(code, 200, noise=0.7), code, loss=loss, rng=0)
     assert fit.strengths.tolist() == [np.inf]

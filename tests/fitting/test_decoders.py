@@ -5,7 +5,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.svm import LinearSVC
 
 from codekin import ECOCClassifier
-from codekin.learners.out_of_fold import within_span
+from codekin.learners.without_samples import within_span
 
 
 def test_what_bits_cannot_say_of_new_samples_is_taken_from_margins():

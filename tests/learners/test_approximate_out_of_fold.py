@@ -8,11 +8,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import codekin.learners.out_of_fold as module
+import codekin.learners.without_samples as module
 from codekin.code import Assignment, Code, Codebook
 from codekin.learners import IndependentBits
-from codekin.learners.out_of_fold import approximate_out_of_fold_margins, out_of_fold_margins
-from codekin.learners.without_samples import LinearLesson
+from codekin.learners.out_of_fold import out_of_fold_margins
+from codekin.learners.without_samples import approximate_out_of_fold_margins
 from codekin.samples import Samples
 
 DENSE = Code.of([[1, 1], [1, -1], [-1, 1]])
@@ -110,7 +110,7 @@ def test_leverages_of_features_and_of_pairs_are_the_same(estimator):
     samples = blobs()
     _, bits = learned(estimator, samples)
     entries = DENSE.coding_matrix[samples.class_index] * 1.0
-    lesson = LinearLesson.of(samples.X, entries, entries != 0, None, bits.predictors)
+    lesson = module._LinearLesson.of(samples.X, entries, entries != 0, None, bits.predictors)
     second = lesson.derivatives(lesson.weights)[2][:, 0]
     curved = np.flatnonzero(second)
     by_features, by_pairs = (

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.code import Code, FloatArray, IntArray, Margins
-from codekin.decoding._multinomial import work_of_gradient
-from codekin.decoding._strength import STRENGTHS, Centre, Trial, choose_decoder
+from codekin.decoding._multinomial import STRENGTHS, Centre, Trial, choose_decoder, work_of_gradient
 from codekin.decoding.learned import LearnedDecoder, NearestTargetDecoder
 from codekin.decoding.losses import LossLike
 from codekin.decoding.minimum_loss import BlockDecoder, MinimumLossDecoder, as_margins

@@ -31,10 +31,8 @@ from codekin.learners import Learner
 from codekin.learners.estimators import (
     declared_limit,
     describes_classes,
-    gains_by_sets,
-    is_discriminant,
     is_tree,
-    learns_linearly,
+    way_of_learning,
 )
 from codekin.progress import stage
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
@@ -108,9 +106,9 @@ def choose_plan(
     dense code: trees of different columns err differently. Neighbours, and learners that describe each class on its
     own, get none: their bits know nothing more.
     """
-    may_gain = classifier is None or gains_by_sets(classifier)
-    is_linear = classifier is not None and learns_linearly(classifier) and not is_discriminant(classifier)
-    if are_alike(samples.X) or not is_open(given, classifier, n_classes) or (may_gain and is_linear):
+    way = "linear" if classifier is None else way_of_learning(classifier)
+    may_gain = way != "classes"
+    if are_alike(samples.X) or not is_open(given, classifier, n_classes) or way == "linear":
         return planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
     trial = _Trial.of(learner, samples, np.random.default_rng((*seed, 1)))
 

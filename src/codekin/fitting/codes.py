@@ -33,14 +33,9 @@ from codekin.fitting.trial import class_sizes
 from codekin.learners import Checkpoints, EpochReport, Learner, Validation
 from codekin.learners.calibration import calibrate_bits
 from codekin.learners.compact import compacted
-from codekin.learners.out_of_fold import (
-    OutOfFold,
-    approximate_out_of_fold_margins,
-    are_linear,
-    has_enough_samples,
-    out_of_fold_margins,
-)
+from codekin.learners.out_of_fold import are_linear, has_enough_samples, out_of_fold_margins
 from codekin.learners.training import Callbacks
+from codekin.learners.without_samples import OutOfFold, approximate_out_of_fold_margins
 from codekin.model import FittedCode
 from codekin.progress import JointProgress, Stopped, report, stage, subscribe
 from codekin.samples import Samples, rows_at

@@ -39,13 +39,12 @@ def or_joint(fit: FitResult, given: Mapping[str, Any], classifier: Any, samples:
     They are compared on samples that neither has learned from. With too few samples for a learned decoder, the
     regression of all classes is taken.
     """
-    code, found = fit.model.first.code, fit.decoder_fit
     shape: tuple[int, ...] = getattr(samples.X, "shape", ())
-    if len(shape) != 2 or are_alike(samples.X):
+    if not learns_jointly(classifier) or len(shape) != 2 or are_alike(samples.X):
         return fit
+    code, found = fit.model.first.code, fit.decoder_fit
     if not (
         is_open(given, classifier, code.n_classes)
-        and learns_jointly(classifier)
         and not getattr(fit.plan.learner, "fit_params", None)
         and _is_one_vs_rest(code)
         and code.n_classes * shape[1] <= MOST_WEIGHTS

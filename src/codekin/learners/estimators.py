@@ -113,13 +113,6 @@ def is_tree(estimator: Any) -> bool:
     return isinstance(last_step(estimator), BaseDecisionTree)
 
 
-def is_discriminant(estimator: Any) -> bool:
-    """Whether a learner is a discriminant analysis."""
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-
-    return isinstance(last_step(estimator), LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
-
-
 def learns_jointly(estimator: Any) -> bool:
     """Whether a learner is a logistic regression that learns all classes at once.
 
@@ -137,15 +130,30 @@ def learns_jointly(estimator: Any) -> bool:
     )
 
 
-def gains_by_sets(estimator: Any) -> bool:
-    """Whether sets of classes may be learned better than classes: not by votes, or class by class."""
+def way_of_learning(estimator: Any) -> str:
+    """What a learner makes of sets of classes.
+
+    - "linear": it is linear, and decoders weigh its bits.
+    - "classes": sets are no better than classes, since it votes, or describes each class on its own.
+    - "sets": they may be.
+
+    >>> from sklearn.svm import SVC, LinearSVC
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> way_of_learning(LinearSVC()), way_of_learning(GaussianNB()), way_of_learning(SVC())
+    ('linear', 'classes', 'sets')
+    """
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
     from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 
-    is_voter = isinstance(last_step(estimator), KNeighborsClassifier | RadiusNeighborsClassifier)
-    return not is_voter and not describes_classes(estimator)
+    last = last_step(estimator)
+    if describes_classes(last) or isinstance(last, KNeighborsClassifier | RadiusNeighborsClassifier):
+        return "classes"
+    is_discriminant = isinstance(last, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
+    return "linear" if learns_linearly(estimator) and not is_discriminant else "sets"
 
 
 def last_step(estimator: Any) -> Any:
+    """The last step of a pipeline, or the learner itself."""
     return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 

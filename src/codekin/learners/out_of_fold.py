@@ -10,20 +10,16 @@ Linear bits need not be trained again: see :mod:`codekin.learners.without_sample
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import get_tags
 
-from codekin._system.arrays import bounded_margins
-from codekin._system.parallel import single_blas
-from codekin.code import Code, FloatArray, IntArray, Margins
+from codekin.code import Code, IntArray, Margins
 from codekin.learners.estimators import is_plain_linear
 from codekin.learners.independent import ConstantBit, EstimatorBits
-from codekin.learners.linear import CONSTANT_MARGIN
-from codekin.learners.without_samples import LinearLesson, objective_of, steps_of
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
 SAMPLES_PER_FEATURE = 20
@@ -104,108 +100,7 @@ def _n_features_of(predictor: Any) -> int | None:
     return int(np.shape(predictor.coef_)[-1]) if is_plain_linear(predictor) else None
 
 
-MAX_FEATURES = 300
-MAX_WORK = 3e10
-"""With more features than this, and more multiplications than this, a fifth of the samples is left out at a time."""
-
-SAMPLES_PER_DIMENSION = 3
-"""With more bits than dimensions and fewer samples per class and dimension, a fifth is left out at a time, too."""
-LEAST_VARIANCE = 1e-7
-"""Directions in which margins vary by less than this share of the largest variance are rounding, and so is what varies
-by less than its square as a share of the largest square: all of it, if bits say the same of every sample."""
-
-
-class OutOfFold(NamedTuple):
-    """Margins of samples from bits without them.
-
-    - ``rows``: which samples, in increasing order.
-    - ``by_fifths``: the same margins from bits without a fifth of the samples, where ``margins`` are from bits without
-      one. They are less like those of new samples, but reveal nothing about the class.
-    """
-
-    margins: Margins
-    rows: IntArray
-    by_fifths: Margins | None = None
-
-
-def approximate_out_of_fold_margins(
-    bits: Any, samples: Samples, code: Code, *, n_margins: int, rng: np.random.Generator
-) -> OutOfFold | None:
-    """Margins of samples as if the bits had been learned without them.
-
-    None for bits that do not minimise a smooth loss with a quadratic penalty over numeric features. Where there are few
-    features or few samples, all samples get margins; otherwise as many fifths of them as contain ``n_margins``.
-
-    More linear bits than features add no information. But bits learned without a single sample differ from those of
-    other samples, and how they differ reveals its class. Margins are projected onto the span of the bits' own, as those
-    of new samples are. With few samples per class that also takes back much of what the sample's absence changed; then
-    a fifth of them is left out at a time, so that many samples share the same bits, and nothing is projected.
-    Of few samples, there are margins of either kind.
-    """
-    if not isinstance(bits, EstimatorBits) or bits.columns is not None:
-        return None
-    predictors, class_index = bits.predictors, samples.class_index
-    is_constant = np.array([isinstance(predictor, ConstantBit) for predictor in predictors])
-    if is_constant.all() or None in [objective_of(one) for one in predictors if not isinstance(one, ConstantBit)]:
-        return None
-    known = np.flatnonzero(class_index >= 0)
-    fold_of_sample = stratified_folds(class_index[known], N_FOLDS, rng)
-    folds = [known[fold_of_sample == fold] for fold in range(N_FOLDS)]
-    entries, (n_classes, n_bits) = code.coding_matrix[class_index].astype(np.float64), code.coding_matrix.shape
-    is_used = code.codebook.is_used(code.assignment.codeword_of_class)[class_index] & (class_index >= 0)[:, None]
-    own = bits.margins(rows_at(samples.X, known))
-    rank, n_learned = _basis(own).shape[1], np.count_nonzero(~is_constant)
-    are_few = rank < n_learned and len(known) < SAMPLES_PER_DIMENSION * rank * n_classes
-    is_each, n_folds, margins = True, N_FOLDS, np.empty((len(class_index), n_bits))
-    has_both = len(known) <= n_margins
-    by_fifths = np.empty_like(margins)
-    for bit, predictor in enumerate(predictors):
-        if isinstance(predictor, ConstantBit):
-            margins[:, bit] = predictor.sign * CONSTANT_MARGIN
-    with single_blas():  # sums must not depend on the number of threads
-        for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X):
-            if not _are_numbers(X):
-                return None
-            learners = [steps_of(predictors[bit])[-1] for bit in columns]
-            lesson = LinearLesson.of(X, entries[:, columns], is_used[:, columns], samples.weights, learners)
-            if not are_few and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
-                margins[np.ix_(known, columns)] = lesson.without_each(known)
-                for fold in folds if has_both else ():
-                    by_fifths[np.ix_(fold, columns)] = lesson.without(fold)
-                continue
-            is_each, sizes = False, np.cumsum([len(fold) for fold in folds])
-            n_folds = min(N_FOLDS, 1 + int(np.searchsorted(sizes, n_margins)))
-            for fold in folds[:n_folds]:
-                margins[np.ix_(fold, columns)] = lesson.without(fold)
-    rows = np.sort(np.concatenate(folds[:n_folds]))
-    if not is_each:
-        return OutOfFold(bounded_margins(margins[rows]), rows)
-    of_fifths = bounded_margins(by_fifths[rows]) if has_both else None
-    return OutOfFold(bounded_margins(within_span(margins[rows], own)), rows, of_fifths)
-
-
-def within_span(margins: Margins, own: Margins) -> Margins:
-    """Margins projected onto the span of the bits' own margins for the same samples."""
-    mean, basis = own.mean(axis=0), _basis(own)
-    return margins if basis.shape[1] == len(basis) else np.asarray(mean + (margins - mean) @ basis @ basis.T)
-
-
-def _basis(own: Margins) -> FloatArray:
-    """Directions in which margins vary, as orthonormal columns."""
-    with single_blas():
-        values, vectors = np.linalg.eigh(np.cov(own, rowvar=False, ddof=0).reshape(own.shape[1], -1))
-    least = max(LEAST_VARIANCE * values[-1], np.square(LEAST_VARIANCE * np.abs(own).max()))
-    return np.asarray(vectors[:, values > least])
-
-
-def _groups(predictors: Sequence[Any], columns: IntArray, X: Any) -> Iterator[tuple[IntArray, Any]]:
-    """Groups of bits with the same features, and these; each bit after a transformation has its own."""
-    is_plain = np.array([not hasattr(predictors[bit], "steps") for bit in columns])
-    if is_plain.any():
-        yield columns[is_plain], X
-    for bit in columns[~is_plain]:
-        yield np.array([bit]), predictors[bit][:-1].transform(X)
-
-
-def _are_numbers(X: Any) -> bool:
-    return getattr(getattr(X, "dtype", None), "kind", "O") in "biuf" and len(X.shape) == 2
+def steps_of(predictor: Any) -> list[Any]:
+    """The steps of a pipeline, or the predictor alone."""
+    named = getattr(predictor, "steps", [("", predictor)])
+    return [step for _, step in named if step not in (None, "passthrough")]

@@ -16,7 +16,7 @@ in high dimensions", ICML 2018.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +29,23 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 
-from codekin.code import FloatArray, IntArray, Margins
+from codekin._system.arrays import bounded_margins
+from codekin._system.parallel import single_blas
+from codekin.code import Code, FloatArray, IntArray, Margins
+from codekin.learners.independent import ConstantBit, EstimatorBits
+from codekin.learners.linear import CONSTANT_MARGIN
+from codekin.learners.out_of_fold import steps_of
+from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
+MAX_FEATURES = 300
+MAX_WORK = 3e10
+"""With more features than this, and more multiplications than this, a fifth of the samples is left out at a time."""
+
+SAMPLES_PER_DIMENSION = 3
+"""With more bits than dimensions and fewer samples per class and dimension, a fifth is left out at a time, too."""
+LEAST_VARIANCE = 1e-7
+"""Directions in which margins vary by less than this share of the largest variance are rounding, and so is what varies
+by less than its square as a share of the largest square: all of it, if bits say the same of every sample."""
 NEWTON_STEPS, GRADIENT_STEPS = 3, 12
 ROWS_PER_BLOCK, BITS_PER_BLOCK = 4096, 32
 TINY = np.float32(1e-30)
@@ -39,13 +54,103 @@ LEAST_CURVATURE = 0.02
 """The least share of the curvature along a sample that remains without it, where this is an approximation."""
 
 
-def steps_of(predictor: Any) -> list[Any]:
-    """The steps of a pipeline, or the predictor alone."""
-    named = getattr(predictor, "steps", [("", predictor)])
-    return [step for _, step in named if step not in (None, "passthrough")]
+class OutOfFold(NamedTuple):
+    """Margins of samples from bits without them.
+
+    - ``rows``: which samples, in increasing order.
+    - ``by_fifths``: the same margins from bits without a fifth of the samples, where ``margins`` are from bits without
+      one. They are less like those of new samples, but reveal nothing about the class.
+    """
+
+    margins: Margins
+    rows: IntArray
+    by_fifths: Margins | None = None
 
 
-class Objective(NamedTuple):
+def approximate_out_of_fold_margins(
+    bits: Any, samples: Samples, code: Code, *, n_margins: int, rng: np.random.Generator
+) -> OutOfFold | None:
+    """Margins of samples as if the bits had been learned without them.
+
+    None for bits that do not minimise a smooth loss with a quadratic penalty over numeric features. Where there are few
+    features or few samples, all samples get margins; otherwise as many fifths of them as contain ``n_margins``.
+
+    More linear bits than features add no information. But bits learned without a single sample differ from those of
+    other samples, and how they differ reveals its class. Margins are projected onto the span of the bits' own, as those
+    of new samples are. With few samples per class that also takes back much of what the sample's absence changed; then
+    a fifth of them is left out at a time, so that many samples share the same bits, and nothing is projected.
+    Of few samples, there are margins of either kind.
+    """
+    if not isinstance(bits, EstimatorBits) or bits.columns is not None:
+        return None
+    predictors, class_index = bits.predictors, samples.class_index
+    is_constant = np.array([isinstance(predictor, ConstantBit) for predictor in predictors])
+    if is_constant.all() or None in [_objective(one) for one in predictors if not isinstance(one, ConstantBit)]:
+        return None
+    known = np.flatnonzero(class_index >= 0)
+    fold_of_sample = stratified_folds(class_index[known], N_FOLDS, rng)
+    folds = [known[fold_of_sample == fold] for fold in range(N_FOLDS)]
+    entries, (n_classes, n_bits) = code.coding_matrix[class_index].astype(np.float64), code.coding_matrix.shape
+    is_used = code.codebook.is_used(code.assignment.codeword_of_class)[class_index] & (class_index >= 0)[:, None]
+    own = bits.margins(rows_at(samples.X, known))
+    rank, n_learned = _basis(own).shape[1], np.count_nonzero(~is_constant)
+    are_few = rank < n_learned and len(known) < SAMPLES_PER_DIMENSION * rank * n_classes
+    is_each, n_folds, margins = True, N_FOLDS, np.empty((len(class_index), n_bits))
+    has_both = len(known) <= n_margins
+    by_fifths = np.empty_like(margins)
+    for bit, predictor in enumerate(predictors):
+        if isinstance(predictor, ConstantBit):
+            margins[:, bit] = predictor.sign * CONSTANT_MARGIN
+    with single_blas():  # sums must not depend on the number of threads
+        for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X):
+            if not _are_numbers(X):
+                return None
+            learners = [steps_of(predictors[bit])[-1] for bit in columns]
+            lesson = _LinearLesson.of(X, entries[:, columns], is_used[:, columns], samples.weights, learners)
+            if not are_few and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
+                margins[np.ix_(known, columns)] = lesson.without_each(known)
+                for fold in folds if has_both else ():
+                    by_fifths[np.ix_(fold, columns)] = lesson.without(fold)
+                continue
+            is_each, sizes = False, np.cumsum([len(fold) for fold in folds])
+            n_folds = min(N_FOLDS, 1 + int(np.searchsorted(sizes, n_margins)))
+            for fold in folds[:n_folds]:
+                margins[np.ix_(fold, columns)] = lesson.without(fold)
+    rows = np.sort(np.concatenate(folds[:n_folds]))
+    if not is_each:
+        return OutOfFold(bounded_margins(margins[rows]), rows)
+    of_fifths = bounded_margins(by_fifths[rows]) if has_both else None
+    return OutOfFold(bounded_margins(within_span(margins[rows], own)), rows, of_fifths)
+
+
+def within_span(margins: Margins, own: Margins) -> Margins:
+    """Margins projected onto the span of the bits' own margins for the same samples."""
+    mean, basis = own.mean(axis=0), _basis(own)
+    return margins if basis.shape[1] == len(basis) else np.asarray(mean + (margins - mean) @ basis @ basis.T)
+
+
+def _basis(own: Margins) -> FloatArray:
+    """Directions in which margins vary, as orthonormal columns."""
+    with single_blas():
+        values, vectors = np.linalg.eigh(np.cov(own, rowvar=False, ddof=0).reshape(own.shape[1], -1))
+    least = max(LEAST_VARIANCE * values[-1], np.square(LEAST_VARIANCE * np.abs(own).max()))
+    return np.asarray(vectors[:, values > least])
+
+
+def _groups(predictors: Sequence[Any], columns: IntArray, X: Any) -> Iterator[tuple[IntArray, Any]]:
+    """Groups of bits with the same features, and these; each bit after a transformation has its own."""
+    is_plain = np.array([not hasattr(predictors[bit], "steps") for bit in columns])
+    if is_plain.any():
+        yield columns[is_plain], X
+    for bit in columns[~is_plain]:
+        yield np.array([bit]), predictors[bit][:-1].transform(X)
+
+
+def _are_numbers(X: Any) -> bool:
+    return getattr(getattr(X, "dtype", None), "kind", "O") in "biuf" and len(X.shape) == 2
+
+
+class _Objective(NamedTuple):
     """What a learner minimises: the sum of ``factor`` times a loss, and half the squared weights times ``penalty``."""
 
     loss: str
@@ -67,26 +172,28 @@ class Objective(NamedTuple):
         return -2 * self.factor * bits * short, 2 * self.factor * np.sign(short)
 
 
-def objective_of(predictor: Any) -> Objective | None:
+def _objective(predictor: Any) -> _Objective | None:
     """What a fitted bit minimises, if known."""
     steps = steps_of(predictor)
     if len(steps) > 1:
         # A step that uses the classes was fitted to them as well.
         has_looked = any(get_tags(one).target_tags.required or isinstance(one, SelectorMixin) for one in steps[:-1])
-        return None if has_looked else objective_of(steps[-1])
+        return None if has_looked else _objective(steps[-1])
     learner = steps[0]
     if type(learner) in (Ridge, RidgeClassifier) and not learner.positive:
-        return Objective("squared", 1.0, float(learner.alpha), float(learner.fit_intercept))
+        return _Objective("squared", 1.0, float(learner.alpha), float(learner.fit_intercept))
     if type(learner) is LinearSVC and (learner.loss, learner.penalty) == ("squared_hinge", "l2"):
-        return Objective("squared_hinge", learner.C, 1.0, learner.fit_intercept * learner.intercept_scaling, 1.0)
+        return _Objective("squared_hinge", learner.C, 1.0, learner.fit_intercept * learner.intercept_scaling, 1.0)
     if type(learner) is LogisticRegression and learner.penalty in ("deprecated", "l2") and not learner.l1_ratio:
         is_scaled, has_penalty = learner.solver == "liblinear", np.isfinite(learner.C)
         intercept = learner.fit_intercept * (learner.intercept_scaling if is_scaled else 1.0)
-        return Objective("logistic", learner.C if has_penalty else 1.0, float(has_penalty), intercept, float(is_scaled))
+        return _Objective(
+            "logistic", learner.C if has_penalty else 1.0, float(has_penalty), intercept, float(is_scaled)
+        )
     return None
 
 
-class LinearLesson(NamedTuple):
+class _LinearLesson(NamedTuple):
     """Bits of one kind, and their training data."""
 
     A: Any
@@ -97,13 +204,13 @@ class LinearLesson(NamedTuple):
     weights: FloatArray
     """(n_features + 1, n_bits)"""
     penalties: FloatArray
-    objective: Objective
+    objective: _Objective
 
     @classmethod
     def of(
         cls, X: Any, bits: FloatArray, is_used: NDArray[np.bool_], sample_weight: Any, learners: list[Any]
-    ) -> LinearLesson:
-        objective = objective_of(learners[0])
+    ) -> _LinearLesson:
+        objective = _objective(learners[0])
         assert objective is not None
         intercept = np.full((X.shape[0], 1), objective.intercept)
         if hasattr(X, "toarray"):
