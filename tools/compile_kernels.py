@@ -109,13 +109,14 @@ def main() -> int:
         return 0
     from codekin.kernels.calling import BUILDING, PORTABLE
 
-    if platform.machine() not in PORTABLE:
-        print(f"No kernels are compiled in advance for {platform.machine()}; Numba compiles them at their first use.")
+    machine = f"{sys.platform} {platform.machine()}"
+    if machine not in PORTABLE:
+        print(f"No kernels are compiled in advance for {machine}; Numba compiles them at their first use.")
         return 0
     into.mkdir(parents=True, exist_ok=True)
     for old in into.glob("*.kernel"):
         old.unlink()
-    environment = {**os.environ, "NUMBA_CPU_NAME": PORTABLE[platform.machine()][0], BUILDING: str(into)}
+    environment = {**os.environ, "NUMBA_CPU_NAME": PORTABLE[machine][0], BUILDING: str(into)}
     command = [sys.executable, __file__, str(into)]
     return subprocess.run(command, env=environment, check=False, stdout=subprocess.DEVNULL).returncode
 
