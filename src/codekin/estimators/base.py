@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -28,7 +28,7 @@ from codekin.samples import Samples
 from codekin.states import SavedClassifier
 
 
-class CodedClassifier(Predictions, ABC):
+class CodedClassifier(Predictions):
     """The base class of the estimators; a subclass fits ``model_`` and validates samples."""
 
     _kind: ClassVar[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from codekin.data.row_features import Features
 
 
-class Predictions(ABC):
+class Predictions(metaclass=ABCMeta):
     """The labels of a model's classes, and all that is asked with them; a subclass fits ``model_``."""
 
     classes_: NDArray[Any]
