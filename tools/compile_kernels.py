@@ -16,6 +16,8 @@ import tempfile
 from pathlib import Path
 
 N_FEATURES = 500
+MANY_FEATURES = 70_000
+"""More than two bytes can number, as texts have."""
 SOURCES = Path(__file__).resolve().parent.parent / "src"
 
 
@@ -33,8 +35,12 @@ def use_commands(folder: Path) -> None:
         rows = list(zip(split.y.tolist(), split.texts or (), strict=True))[::step]
         lines = (f"{diagnoses.class_names[k] if diagnoses.class_names else k}\t{text}\n" for k, text in rows)
         (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
-    export_dataset(make_sparse_topics(300, 3000, n_features=N_FEATURES, rng=0), folder)
+    for n_features in (MANY_FEATURES, N_FEATURES):
+        export_dataset(make_sparse_topics(300, 3000, n_features=n_features, rng=0), folder)
+        for name in ("train.svm", "test.svm") if n_features == MANY_FEATURES else ():
+            (folder / name).rename(folder / f"wide-{name}")
     of_texts, of_features = (folder / "train.tsv", folder / "test.tsv"), (folder / "train.svm", folder / "test.svm")
+    of_many = folder / "wide-train.svm", folder / "wide-test.svm"
     recipes = [
         (of_texts, []),
         (of_texts, ["--no-validation"]),
@@ -46,6 +52,9 @@ def use_commands(folder: Path) -> None:
         (of_features, ["--width", "2", "--rerank", "learned", "--no-validation"]),
         (of_features, ["--code", "tree", "--rerank", "learned", "--no-validation"]),
         (of_features, ["--code", "tree", "--n-codes", "2"]),
+        (of_many, []),
+        (of_many, ["--no-validation"]),
+        (of_many, ["--width", "4", "--rerank", "learned", "--no-validation"]),
     ]
     for number, ((train, test), options) in enumerate(recipes):
         model = folder / f"model-{number}"
@@ -59,7 +68,8 @@ def use_commands(folder: Path) -> None:
             code = main([str(part) for part in command])
             if code != 0:
                 raise RuntimeError(f"codekin {' '.join(map(str, command))} failed with {code}.")
-        row = csr_array(([1.0], ([0], [3])), shape=(1, N_FEATURES))
+        n_features = MANY_FEATURES if train == of_many[0] else N_FEATURES
+        row = csr_array(([1.0], ([0], [3])), shape=(1, n_features))
         sample = row if test.suffix == ".svm" else "type 2 diabetes with kidney disease"
         Predictor.load(model).top_k(sample, 3)
         Predictor.load(model).top_k_proba(sample, 3)
@@ -109,13 +119,14 @@ def main() -> int:
         return 0
     from codekin.kernels.calling import BUILDING, PORTABLE
 
-    if platform.machine() not in PORTABLE:
-        print(f"No kernels are compiled in advance for {platform.machine()}; Numba compiles them at their first use.")
+    machine = f"{sys.platform} {platform.machine()}"
+    if machine not in PORTABLE:
+        print(f"No kernels are compiled in advance for {machine}; Numba compiles them at their first use.")
         return 0
     into.mkdir(parents=True, exist_ok=True)
     for old in into.glob("*.kernel"):
         old.unlink()
-    environment = {**os.environ, "NUMBA_CPU_NAME": PORTABLE[platform.machine()][0], BUILDING: str(into)}
+    environment = {**os.environ, "NUMBA_CPU_NAME": PORTABLE[machine][0], BUILDING: str(into)}
     command = [sys.executable, __file__, str(into)]
     return subprocess.run(command, env=environment, check=False, stdout=subprocess.DEVNULL).returncode
 

@@ -81,10 +81,10 @@ class Samples:
         return replace(some, X=some.X.in_memory())
 
 
-def rows_at(X: Any, rows: IntArray) -> Any:
+def rows_at(X: Any, rows: IntArray | slice) -> Any:
     """Some rows of samples of any type."""
     if isinstance(X, StoredRows):
-        return X.at(rows)
+        return X[rows] if isinstance(rows, slice) else X.at(rows)
     if isinstance(X, np.ndarray | sparse.csr_array | sparse.csr_matrix):
         return X[rows]
     from sklearn.utils import _safe_indexing

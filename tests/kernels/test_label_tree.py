@@ -56,21 +56,53 @@ def test_a_pass_makes_the_steps_of_the_twin(n_children):
     np.testing.assert_allclose(state[:, 1], expected[1], rtol=1e-4)
 
 
-def test_the_rows_of_a_node_are_those_of_the_twin():
-    X = sparse.random_array((12, 9), density=0.4, rng=np.random.default_rng(1), format="csr", dtype=np.float32)
-    wanted = np.array([7, 2, 11, 2])
+def rows_of_node(X, wanted, *, merges):
+    """What ``node_rows`` returns and writes."""
     rows = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
     n_entries = int(np.diff(X.indptr)[wanted].sum())
-    room, indptr = np.full(9, -1, dtype=np.int32), np.empty(5, dtype=np.int64)
+    room, indptr = np.full(X.shape[1], -1, dtype=np.int32), np.empty(len(wanted) + 1, dtype=np.int64)
     local, values = np.empty(n_entries, dtype=np.int32), np.empty(n_entries, dtype=np.float32)
-    features = kernels.node_rows(rows, wanted, room, indptr, local, values)
-    expected = reference.node_rows(X, wanted)
-    assert np.array_equal(features, expected[0])
+    found = kernels.node_rows(rows, wanted, room, merges, indptr, local, values)
+    return *found, room, indptr, local, values
+
+
+def with_few_values(n_features, seed):
+    """Rows in which many features occur once, many of them with the same value."""
+    X = sparse.random_array((12, n_features), density=0.2, rng=np.random.default_rng(seed), format="csr")
+    X.data = np.ceil(3 * X.data)
+    return X.astype(np.float32)
+
+
+@pytest.mark.parametrize("merges", [False, True])
+@pytest.mark.parametrize("n_features", [9, 60])
+def test_the_rows_of_a_node_are_those_of_the_twin(n_features, merges):
+    X, wanted = with_few_values(n_features, seed=1), np.array([7, 2, 11, 2, 5])
+    features, numbers, room, indptr, local, values = rows_of_node(X, wanted, merges=merges)
+    expected = reference.node_rows(X, wanted, merges=merges)
+    assert dict(zip(features.tolist(), numbers.tolist(), strict=True)) == expected[0]
+    assert features.tolist() == list(expected[0])
+    n_entries = len(local)
     assert [part.tolist() for part in np.split(local, indptr[1:-1])] == expected[1]
     assert [part.tolist() for part in np.split(values, indptr[1:-1])] == expected[2]
     assert indptr[0] == 0
     assert indptr[-1] == n_entries
     assert (room == -1).all()
+
+
+def test_features_that_share_a_number_learn_what_they_would_learn_alone():
+    X, rng = with_few_values(80, seed=2), np.random.default_rng(3)
+    children, weights, order = rng.integers(5, size=12), rng.uniform(0.5, 2, size=12), rng.permutation(12)
+    learned = []
+    for merges in (False, True):
+        features, numbers, _, *rows = rows_of_node(X, np.arange(12), merges=merges)
+        state = np.full((numbers.max() + 1, 2, 5), 0.3, dtype=np.float32)
+        state[:, 0] = 0
+        for _ in range(3):
+            kernels.node_softmax_pass(*rows, children, weights, order, 0.5, state)
+        learned.append((features, state[numbers]))
+    assert np.array_equal(learned[0][0], learned[1][0])
+    assert np.array_equal(learned[0][1], learned[1][1])
+    assert numbers.max() + 1 < len(features)
 
 
 def test_chunks_are_put_where_the_twin_puts_them():
@@ -83,10 +115,11 @@ def test_chunks_are_put_where_the_twin_puts_them():
 def test_large_weights_are_those_of_the_twin():
     state = np.random.default_rng(3).normal(size=(8, 2, 6)).astype(np.float32)
     thresholds = np.linspace(0, 1.4, 8, dtype=np.float32)
-    expected = reference.large_weights(state, thresholds)
-    for found, of_twin in zip(kernels.large_weights(state, thresholds, True), expected, strict=True):
+    numbers = np.array([0, 1, 5, 1, 3, 7, 2, 2], dtype=np.int32)
+    expected = reference.large_weights(state, numbers, thresholds)
+    for found, of_twin in zip(kernels.large_weights(state, numbers, thresholds, True), expected, strict=True):
         assert np.array_equal(found, of_twin)
-    assert len(kernels.large_weights(state, thresholds, False)[-1]) == 0
+    assert len(kernels.large_weights(state, numbers, thresholds, False)[-1]) == 0
 
 
 @pytest.mark.parametrize(("n_leaves", "width"), [(5, 2), (40, 2), (100, 3), (300, 8)])

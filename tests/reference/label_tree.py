@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 
@@ -20,8 +22,9 @@ def node_softmax(X, children, weights, order, *, n_children, step, curvature) ->
     return w, g
 
 
-def large_weights(state: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray, ...]:
+def large_weights(state: np.ndarray, numbers: np.ndarray, thresholds: np.ndarray) -> tuple[np.ndarray, ...]:
     """How many weights of each feature are larger than its threshold; their children, sizes and curvatures."""
+    state = state[numbers]
     is_large = np.abs(state[:, 0]) > thresholds[:, None]
     return is_large.sum(axis=1), np.nonzero(is_large)[1], state[:, 0][is_large], state[:, 1][is_large]
 
@@ -34,15 +37,30 @@ def put_chunks(values: np.ndarray, lengths: np.ndarray, starts: np.ndarray, n: i
     return out
 
 
-def node_rows(X, wanted: np.ndarray) -> tuple[np.ndarray, list[list[int]], list[list[float]]]:
-    """The features of some rows in the order in which they occur, and for each row their numbers and its values."""
-    features: dict[int, int] = {}
-    numbers, values = [], []
-    for row in wanted:
-        own = slice(X.indptr[row], X.indptr[row + 1])
-        numbers.append([features.setdefault(feature, len(features)) for feature in X.indices[own].tolist()])
-        values.append(X.data[own].tolist())
-    return np.array(list(features)), numbers, values
+def node_rows(
+    X, wanted: np.ndarray, *, merges: bool = False
+) -> tuple[dict[int, int], list[list[int]], list[list[float]]]:
+    """The numbers of the features of some rows, in the order in which they occur, and those and the values of each row.
+
+    Features of a single row with the same value may share a number, which is written as -1 - number but for the first.
+    """
+    own = [slice(X.indptr[row], X.indptr[row + 1]) for row in wanted]
+    rows = [list(zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True)) for part in own]
+    counts = Counter(feature for row in rows for feature, _ in row)
+    found: dict[int, int] = {}
+    listed = []
+    for row in rows:
+        alone: dict[float, int] = {}
+        local = []
+        for feature, x in row:
+            is_merged = merges and counts[feature] == 1 and x in alone
+            if feature not in found:
+                found[feature] = alone[x] if is_merged else max(found.values(), default=-1) + 1
+                if counts[feature] == 1:
+                    alone.setdefault(x, found[feature])
+            local.append(-1 - found[feature] if is_merged else found[feature])
+        listed.append(local)
+    return found, listed, [[x for _, x in row] for row in rows]
 
 
 def leaf_log_probabilities(margins: np.ndarray, tree) -> np.ndarray:

@@ -22,7 +22,7 @@ from codekin.cli.main import App as App  # noqa: PLC0414
 from codekin.data import FORMATS
 
 if TYPE_CHECKING:
-    from codekin.fitting.setting import Setting
+    from codekin.fitting.setting import Numbers, Setting
 
 
 def one_of(choices: Iterable[str]) -> Callable[[str], str]:
@@ -60,16 +60,17 @@ def reader_of(setting: Setting) -> Callable[[Any], Any]:
     words = [*setting.names[:1], *(["none"] if has_none else []), *setting.names[1:]]
     if setting.is_size:
         return size
-    if setting.numbers is None:
+    numbers = setting.numbers
+    if numbers is None:
         return lambda text: None if one_of(words)(text) == "none" and has_none else text
     quoted = "".join(f"{word!r}{', ' if word != words[-1] else ' or '}" for word in words)
 
     def read(text: Any) -> Any:
         if text in words:
             return None if text == "none" else text
-        number = _number(str(text), is_whole=setting.numbers.type is Integral)
-        if number is None or number not in setting.numbers:
-            raise typer.BadParameter(f"must be {quoted}{_in_words(setting.numbers)}. Got {text!r} instead.")
+        number = _number(str(text), is_whole=numbers.type is Integral)
+        if number is None or number not in numbers:
+            raise typer.BadParameter(f"must be {quoted}{_in_words(numbers)}. Got {text!r} instead.")
         return number
 
     return read
@@ -84,7 +85,7 @@ def _number(text: str, *, is_whole: bool) -> int | float | None:
         return None
 
 
-def _in_words(numbers: Any) -> str:
+def _in_words(numbers: Numbers) -> str:
     if numbers.type is Integral:
         return f"a whole number of at least {numbers.left}"
     return f"a number above {numbers.left}" if numbers.right is None else f"a number from {numbers.left} to 1"

@@ -63,9 +63,10 @@ from codekin.data.model_input import ModelInput
 from codekin.data.reading import format_of
 from codekin.data.recipes import NoFeaturesError
 from codekin.data.training_samples import SampleReader, TrainingSamples
-from codekin.estimators import ExtremeClassifier, TextClassifier, TrainingReport
+from codekin.estimators.extreme_fit import ExtremeFit
+from codekin.estimators.text_fit import TextFit
 from codekin.fitting.defaults import AutoLearner, with_less_memory
-from codekin.fitting.report import report_text
+from codekin.fitting.report import TrainingReport, report_text
 from codekin.fitting.setting import ASSIGNMENT_CHOICES
 from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
@@ -156,7 +157,7 @@ def train(
         if is_text:
             of_texts |= {} if n_features is None else {"n_features": n_features}
             settings |= {"features": TextVectorizer(**of_texts), **_used_columns(source.table, weights)}
-        kind: Any = TextClassifier if is_text else ExtremeClassifier
+        kind: Any = TextFit if is_text else ExtremeFit
         classifier = kind(**settings, random_state=random_state)
         try:
             epochs = _fitted(display, classifier, samples, checkpoints)
@@ -292,7 +293,7 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
 # ----- samples that have features -----------------------------------------------------------------------------------
 
 
-def _measured(classifier: ExtremeClassifier, samples: TrainingSamples) -> Evaluation | None:
+def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | None:
     """Measure the bits on evenly spaced training samples, and how good the model is on the validation samples."""
     y = samples.data.encoded_labels
     rows = np.arange(0, len(y.class_index), -(-len(y.class_index) // MOST_MEASURED))
@@ -311,7 +312,7 @@ def _measured(classifier: ExtremeClassifier, samples: TrainingSamples) -> Evalua
 
 
 def _report(
-    classifier: ExtremeClassifier, samples: TrainingSamples, evaluation: Evaluation | None, n_bytes: int
+    classifier: ExtremeFit, samples: TrainingSamples, evaluation: Evaluation | None, n_bytes: int
 ) -> TrainingReport:
     """What :meth:`TextClassifier.report` says of texts."""
     return TrainingReport(
@@ -329,9 +330,7 @@ def _report(
 # ----- output -------------------------------------------------------------------------------------------------------
 
 
-def _summary(
-    classifier: ExtremeClassifier, model: Path, people: TrainingReport, epochs: list[EpochReport]
-) -> dict[str, Any]:
+def _summary(classifier: ExtremeFit, model: Path, people: TrainingReport, epochs: list[EpochReport]) -> dict[str, Any]:
     report = people.details.as_dict()
     del report["bit_losses"]
     return {

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sklearn.utils._param_validation import Interval
 
 from codekin._system.messages import Need
 from codekin.cli.options import READING, TAXONOMY_NEEDS, reader_of, two_numbers
 from codekin.data.options import TEXT_FORMATS
 from codekin.data.recipes import AUTO, RECIPES
 from codekin.data.row_features import is_weight
-from codekin.fitting.setting import ASSIGNMENT_CHOICES, LEARNING, Setting
+from codekin.fitting.setting import ASSIGNMENT_CHOICES, LEARNING, Numbers, Setting
 from codekin.fitting.settings import ABOVE_ZERO, EXTREME_SETTINGS
 
 TEXT = "Texts"
-WHOLE = Interval(Integral, 1, None, closed="left")
+WHOLE = Numbers(Integral, 1, None, closed="left")
 OF_TEXTS = Need("texts. Got features in {data.value}", lambda given: given.format in ("auto", *TEXT_FORMATS))
 OF_VOCABULARY = Need("a vocabulary. Got --hashing", lambda given: not given.hashing)
 OF_AROW = Need("--estimator arow. Got {estimator.given}", lambda given: given.estimator in ("auto", "arow"))

@@ -1,11 +1,27 @@
-"""scikit-learn estimators: validate, choose the parts, delegate to the model."""
+"""scikit-learn estimators: validate, choose the parts, delegate to the model.
 
-from codekin.estimators.ecoc import ECOCClassifier
-from codekin.estimators.extreme import ExtremeClassifier
-from codekin.estimators.subclasses import SubclassClassifier
-from codekin.estimators.text import TextClassifier
-from codekin.estimators.trellis import TrellisClassifier
+They are imported when they are first used, since their fits and predictions need no scikit-learn.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from codekin.fitting.report import FitReport, TrainingReport
+
+if TYPE_CHECKING:
+    from codekin.estimators.ecoc import ECOCClassifier
+    from codekin.estimators.extreme import ExtremeClassifier
+    from codekin.estimators.subclasses import SubclassClassifier
+    from codekin.estimators.text import TextClassifier
+    from codekin.estimators.trellis import TrellisClassifier
+
+_HOME = {
+    "ECOCClassifier": "ecoc",
+    "ExtremeClassifier": "extreme",
+    "SubclassClassifier": "subclasses",
+    "TextClassifier": "text",
+    "TrellisClassifier": "trellis",
+}
 
 __all__ = [
     "ECOCClassifier",
@@ -16,3 +32,13 @@ __all__ = [
     "TrainingReport",
     "TrellisClassifier",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"codekin.estimators.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'codekin.estimators' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

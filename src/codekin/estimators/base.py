@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from codekin._system.rows import StoredRows
+from codekin._system.rows import StoredRows, n_samples_in
 from codekin.assignments import AssignmentResult
 from codekin.classes import ClassDistances
 from codekin.classes.tree_distances import TreeDistances
@@ -24,14 +22,19 @@ from codekin.estimators.predictions import Predictions
 from codekin.fitting.fit import FitResult, grown
 from codekin.fitting.plan import Seed
 from codekin.fitting.report import FitReport, fit_report, restored
+from codekin.fitting.setting import Table
 from codekin.model import Model
 from codekin.samples import Samples
 from codekin.states import SavedClassifier
 
 
-class CodedClassifier(Predictions, ABC):
+class CodedClassifier(Predictions):
     """The base class of the estimators; a subclass fits ``model_`` and validates samples."""
 
+    _kind: ClassVar[str]
+    """The estimator that is saved."""
+    _table: ClassVar[Table]
+    """Its settings."""
     loss: Any
     random_state: Any
     codebook_: Codebook
@@ -64,7 +67,7 @@ class CodedClassifier(Predictions, ABC):
         CodedClassifier
             Itself.
         """
-        check_is_fitted(self, "model_")
+        self._check_is_fitted()
         model = self.model_
         if not model.is_single:
             raise ValueError(
@@ -114,14 +117,16 @@ class CodedClassifier(Predictions, ABC):
         FitReport
             Prints as a few lines of text.
         """
-        check_is_fitted(self, "model_")
+        self._check_is_fitted()
         if (X is None) != (y is None):
             raise ValueError(f"report needs samples and their labels, or neither. Got no {'X' if X is None else 'y'}.")
         samples = None
         if X is not None and y is not None:
             checked = X if isinstance(X, StoredRows) else self._validated_samples(X)
             samples = Samples(checked, self._class_index(y))
-            check_consistent_length(samples.X, samples.class_index)
+            if n_samples_in(checked) != len(samples.class_index):
+                given = f"{n_samples_in(checked)} and {len(samples.class_index)}"
+                raise ValueError(f"Samples and labels have inconsistent numbers of samples: {given}.")
         if self._report is None or samples is not None:
             facts, known = self._report_facts, self._report
             self._report = fit_report(
@@ -131,18 +136,22 @@ class CodedClassifier(Predictions, ABC):
 
     def _parts_to_store(self) -> tuple[Model, SavedClassifier]:
         """The model and the other parts of the classifier, for :func:`codekin.storage.save_model`."""
-        check_is_fitted(self, "model_")
+        self._check_is_fitted()
         return self.model_, self._with_learner(self._parts_around(self.report().as_dict()))
+
+    def _params(self) -> dict[str, Any]:
+        """The settings, as scikit-learn's ``get_params`` has them."""
+        return {name: getattr(self, name) for name in sorted(self._table)}
 
     def _parts_around(self, report: Mapping[str, Any]) -> SavedClassifier:
         """What is saved in addition to the model, except for the learner."""
-        params = self.get_params(deep=False)
+        params = self._params()
         del params["n_jobs"]  # says nothing about the model
         if params.get("n_symbols") in (None, 2):
             params.pop("n_symbols", None)  # the default
         distances = getattr(self, "class_distances_", None)
         return SavedClassifier(
-            type(self).__name__,
+            self._kind,
             params,
             self.classes_,
             report,
@@ -205,10 +214,9 @@ class CodedClassifier(Predictions, ABC):
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes. "
-                f"Got {n_classes} class: {self.classes_.tolist()}."
+                f"{self._kind} needs samples of at least 2 classes. Got {n_classes} class: {self.classes_.tolist()}."
             )
-        return n_classes, tuple(check_random_state(self.random_state).randint(2**31 - 1, size=4).tolist())
+        return n_classes, tuple(random_state_of(self.random_state).randint(2**31 - 1, size=4).tolist())
 
     def _batch_class_index(self, labels: ArrayLike, classes: ArrayLike | None) -> IntArray:
         """The class indices of a batch; the first batch sets all classes."""
@@ -224,3 +232,12 @@ class CodedClassifier(Predictions, ABC):
         if is_first and classes is None:
             raise ValueError("The first call of partial_fit needs the 'classes' parameter: all labels that will occur.")
         return is_first
+
+
+def random_state_of(seed: Any) -> Any:
+    """NumPy's generator of numbers with this seed, as scikit-learn's ``check_random_state``."""
+    if isinstance(seed, int):
+        return np.random.RandomState(seed)
+    from sklearn.utils import check_random_state
+
+    return check_random_state(seed)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
@@ -20,6 +20,7 @@ from codekin.code import CodingMatrix
 from codekin.decoding import log_odds_decoder
 from codekin.estimators.base import CodedClassifier
 from codekin.estimators.bit_attributes import BitAttributes
+from codekin.estimators.constraints import constraints
 from codekin.estimators.inputs import labels_and_weights, validated, with_class_weight, with_learner_tags
 from codekin.estimators.metadata import (
     CallbackSupportMixin,
@@ -33,7 +34,6 @@ from codekin.estimators.metadata import (
 from codekin.fitting.choice import Chosen, choose_plan, planned
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
 from codekin.fitting.joint import or_joint
-from codekin.fitting.setting import constraints
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import IndependentBits, Learner, is_named, learner_of
 from codekin.model import Model
@@ -54,7 +54,9 @@ def _takes_weights(classifier: ECOCClassifier) -> bool:
     return learner is None or bool(has_fit_parameter(learner, "sample_weight"))
 
 
-class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, CodedClassifier):
+class ECOCClassifier(
+    CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, CodedClassifier, ClassifierMixin, BaseEstimator
+):
     """Multiclass classification by error-correcting output codes that give similar codewords to similar classes.
 
     Every class gets a codeword of a codebook, and one binary classifier is trained per bit. The predicted class is the
@@ -169,6 +171,8 @@ class ECOCClassifier(CallbackSupportMixin, MetaEstimatorMixin, BitAttributes, Co
     (10, 10)
     """
 
+    _kind = "ECOCClassifier"
+    _table = ECOC_SETTINGS
     _parameter_constraints = constraints(ECOC_SETTINGS)
 
     def __init__(

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin._system.arrays import are_plain, check_single_precision, in_single_precision
-from codekin._system.parallel import with_workers
-from codekin.code import FloatArray
-from codekin.estimators.base import CodedClassifier
-from codekin.estimators.inputs import (
-    FLOATS,
-    as_class_tree,
-    checked_weights,
-    held_out_samples,
-    label_array,
-    training_samples,
-)
-from codekin.fitting.budget import fit_within_budget
-from codekin.fitting.defaults import FitSettings, has_vectors, with_learner
-from codekin.fitting.fit import FitResult, begin_fit, fit_model, learn_batch
-from codekin.fitting.orders import RepeatedOrderError, choose_orders
+from codekin.estimators.constraints import constraints
+from codekin.estimators.extreme_fit import ExtremeFit
+from codekin.estimators.inputs import checked_weights, label_array
+from codekin.fitting.fit import begin_fit, learn_batch
+from codekin.fitting.orders import choose_orders
 from codekin.fitting.plan import extreme_plan
-from codekin.fitting.setting import check_settings, constraints, is_auto
 from codekin.fitting.settings import EXTREME_SETTINGS, OF_INDEX, RERANK
-from codekin.fitting.trial import Recipe, Trial
-from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learner_name, learner_of
+from codekin.learners import learner_name
 from codekin.learners.compact import Precision
-from codekin.learners.training import Callbacks
-from codekin.model import Model
 from codekin.model.reranking import CandidateSource
-from codekin.progress import Progress, subscribe
 from codekin.samples import Samples
-from codekin.states import SavedClassifier
 
 
 def _learns_in_batches(classifier: ExtremeClassifier) -> bool:
@@ -52,7 +35,7 @@ def _learns_in_batches(classifier: ExtremeClassifier) -> bool:
     return True
 
 
-class ExtremeClassifier(CodedClassifier):
+class ExtremeClassifier(ExtremeFit, ClassifierMixin, BaseEstimator):
     """Multiclass classification with the paths of a trellis, or the leaves of a tree, as codewords.
 
     A trellis of width ``b`` has as many paths as there are classes and ``O(b**2 log_b K)`` edges. Every class is a
@@ -165,10 +148,6 @@ class ExtremeClassifier(CodedClassifier):
     True
     """
 
-    learner_: Learner
-    recipe_: Recipe
-    trials_: tuple[Trial, ...]
-
     _parameter_constraints = constraints(EXTREME_SETTINGS)
 
     def __init__(
@@ -212,103 +191,6 @@ class ExtremeClassifier(CodedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        validation: tuple[Any, ArrayLike] | None = None,
-        on_epoch: Callable[[EpochReport], None] | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        checkpoints: Checkpoints | None = None,
-        reserved_bytes: int = 0,
-        rerank_only: NDArray[np.bool_] | None = None,
-    ) -> Self:
-        """Choose the paths of the classes and learn the bits.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
-            Samples on disk, from :func:`codekin.data.cached_data`, are processed block by block.
-        y : array-like or EncodedLabels of shape (n_samples,)
-            Labels of any type.
-        sample_weight : array-like of shape (n_samples,), default=None
-            None of them negative. A label whose samples all have weight zero is left out, as if it were not in ``y``.
-        validation : tuple (X, y), default=None
-            Samples on which the best pass, the re-ranking and the temperature are chosen. Labels that are not in ``y``
-            count as mistakes, with a warning; it is an error if none is in it. Without validation samples, a re-ranking
-            is chosen by a trial, on trees with some of the classes, and everything is then trained on all samples.
-        on_epoch : callable, default=None
-            Called with an ``EpochReport`` after each pass over the samples. Several trellises learn at the same time;
-            then it is called from their threads, for one pass at a time.
-        progress : callable, default=None
-            Called with a :class:`codekin.progress.Progress` at every stage and repeatedly within it.
-        checkpoints : Checkpoints, default=None
-            Where to save what is needed to resume after an interruption: see :class:`codekin.learners.Checkpoints`.
-            With the same samples, parameters and ``random_state``, a resumed fit gives the same result.
-        reserved_bytes : int, default=0
-            How much of ``max_model_bytes`` is for what is saved with the model, such as the vocabulary of texts.
-        rerank_only : array of shape (n_features,), bool, default=None
-            Features of sparse samples that only the re-ranking learns from, if there is one: predictions then take less
-            time.
-
-        Returns
-        -------
-        ExtremeClassifier
-            Itself.
-        """
-        self._validate_params()
-        samples = training_samples(self, X, y, sample_weight)
-        held_out = None if validation is None else held_out_samples(self, validation)
-        samples = replace(samples, rerank_only=rerank_only)
-        settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
-        if rerank_only is not None and is_auto(settings.settled("rerank")):
-            settings = settings.with_given(rerank="learned")
-        with with_workers(self.n_jobs), subscribe(progress):
-            if self.max_model_bytes is not None or self.max_microseconds is not None:
-                parts = self._parts_around({})
-                fit = fit_within_budget(
-                    settings, samples, held_out, callbacks=callbacks, parts=parts, reserved_bytes=reserved_bytes
-                )
-            else:
-                settings = with_learner(settings)
-                if not has_vectors(settings.given["estimator"]):
-                    samples = replace(samples, X=in_single_precision(samples.X))
-                plan, alternatives = extreme_plan(settings)
-                options: Any = {"held_out": held_out, "alternatives": alternatives, "callbacks": callbacks}
-                try:
-                    fit = fit_model(plan, samples, **options)
-                except RepeatedOrderError:
-                    if self.n_codes != "auto":
-                        raise
-                    fit = fit_model(replace(plan, n_codes=1), samples, **options)
-        return self._take(fit)
-
-    def _validate_params(self) -> None:
-        for name in ("width", "estimator"):
-            given = getattr(self, name)
-            if hasattr(given, "fit") and learner_of(given) is None:
-                raise ValueError(
-                    f"{type(self).__name__} learns its bits with {sorted(LEARNERS)} or another Learner of codekin. "
-                    f"Got {name}={given!r}; use ECOCClassifier({type(given).__name__}(...)) instead."
-                )
-        super()._validate_params()
-
-    def _settings(self, X: Any, held_out: Samples | None = None) -> FitSettings:
-        (n_classes, seed), given = self._n_classes_and_seed(), self.get_params(deep=False)
-        check_settings(EXTREME_SETTINGS, {**given, "validation": held_out})
-        tree = None if self.taxonomy is None else as_class_tree(self.taxonomy, self.classes_)
-        return FitSettings(EXTREME_SETTINGS, given, n_classes, seed, X, tree, held_out)
-
-    def _take(self, fit: FitResult) -> Self:
-        """Set the fitted attributes."""
-        self._take_parts(fit)
-        self.recipe_ = Recipe.of(fit.plan)
-        self.learner_, self.trials_ = fit.plan.learner, fit.trials
-        self._report_facts["learner"] = learner_name(fit.plan.learner)
-        return self
-
     @available_if(_learns_in_batches)
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -350,50 +232,12 @@ class ExtremeClassifier(CodedClassifier):
         self._report_facts = {"learner": learner_name(self.learner_)}
         return self
 
-    @property
-    def temperature_(self) -> float:
-        """What losses are divided by to get probabilities."""
-        self._check_is_fitted()
-        return self.model_.temperature
-
-    def log_proba(self, X: Any, labels: ArrayLike) -> FloatArray:
-        """The logarithm of the probability of one label per sample, normalised exactly over all classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        labels : array-like of shape (n_samples,)
-            The labels whose probabilities to return.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Minus infinity for labels that were not seen in ``fit``.
-        """
-        self._check_is_fitted()
-        return self.model_.log_proba(self._validated_samples(X), self._class_index(labels))
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        BaseEstimator._validate_params(self)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse rows are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _validated_samples(self, X: Any) -> Any:
-        if are_plain(X, self.n_features_in_) and not hasattr(self, "feature_names_in_"):
-            return X
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        check_single_precision(X, is_to_learn_from=False)
-        return X if has_vectors(getattr(self, "learner_", None)) else in_single_precision(X)
-
-    def _with_learner(self, parts: SavedClassifier) -> SavedClassifier:
-        is_given = self.learner_ is self.estimator
-        return replace(parts, learner=self.learner_, is_learner_given=is_given, temperature=self.model_.temperature)
-
-    @classmethod
-    def _from_stored(cls, model: Model, parts: SavedClassifier) -> Self:
-        learner = {"estimator": parts.learner} if parts.is_learner_given else {}
-        classifier = cls(**{"assignment": model.assignment, **parts.params, **learner})
-        if parts.learner is not None:
-            classifier.learner_ = parts.learner
-        return classifier._restore(model, parts)

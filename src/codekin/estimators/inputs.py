@@ -14,14 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.linear_model import SGDRegressor
-from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
-from sklearn.utils import check_consistent_length, column_or_1d, get_tags
-from sklearn.utils.metadata_routing import _routing_enabled
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, has_fit_parameter, validate_data
 
-from codekin._system.arrays import MAX_SINGLE, check_single_precision, check_weights
+from codekin._system.arrays import MAX_SINGLE, check_single_precision, check_weights, largest_magnitude
 from codekin._system.messages import suggestion
 from codekin._system.rows import StoredRows
 from codekin.classes import ClassTree
@@ -67,6 +61,10 @@ def validated(owner: Any, X: Any, y: Any = "no_validation", *, learner: Any, res
     With ``reset`` the owner stores the number and names of features, otherwise they are compared. ``learner`` is None
     if bits are learned together; X must then be numeric.
     """
+    from sklearn.utils import check_consistent_length, column_or_1d
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import validate_data
+
     has_labels = not (isinstance(y, str) and y == "no_validation")
     y = label_array(y) if has_labels else y
     numbers = X if learner is None else _as_array_of_numbers(X)
@@ -100,6 +98,10 @@ def _as_array_of_numbers(X: Any) -> Any:
 def _array_rules(learner: Any) -> dict[str, Any]:
     if learner is None:
         return {"accept_sparse": "csr"}
+    from sklearn.linear_model import SGDRegressor
+    from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
+    from sklearn.utils import get_tags
+
     if isinstance(learner, (LinearClassifierMixin, LinearModel, SGDRegressor)):
         # Margins of linear learners are computed without calling them, so their rules are applied here.
         return {"accept_sparse": ["csr", "csc"] if get_tags(learner).input_tags.sparse else False}
@@ -114,6 +116,8 @@ def with_learner_tags(tags: Any, learner: Any) -> Any:
     if learner is None:
         tags.input_tags.sparse = True
         return tags
+    from sklearn.utils import get_tags
+
     of_learner = get_tags(learner)
     # A pipeline knows whether all of its steps accept sparse input, but nothing else about the first one.
     tags.input_tags = get_tags(first_step(learner)).input_tags
@@ -145,12 +149,14 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
             raise ValueError(f"There are {X.shape[0]} samples on disk. Got {len(y)} labels.")
     else:
         given = y.class_index if isinstance(y, EncodedLabels) else label_array(y)
-        X, checked = validate_data(owner, X, given, accept_sparse="csr", dtype=FLOATS)
-        y = y if isinstance(y, EncodedLabels) else checked
+        X, given = validated_numbers(owner, X, given, reset=True)
+        y = y if isinstance(y, EncodedLabels) else given
     check_single_precision(X, is_to_learn_from=True)
     if isinstance(y, EncodedLabels):
         owner.classes_, class_index = y.classes, y.class_index
     else:
+        from sklearn.utils.multiclass import check_classification_targets
+
         check_classification_targets(y)
         owner.classes_, class_index = np.unique(y, return_inverse=True)
     samples = Samples(X, class_index, checked_weights(sample_weight, X))
@@ -158,6 +164,30 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     if class_index is samples.class_index:
         return samples
     return Samples(X, class_index, samples.weights).at(np.flatnonzero(class_index >= 0))
+
+
+def validated_numbers(owner: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> tuple[Any, Any]:
+    """Numbers as a model takes them, and y, as :func:`validated` by scikit-learn.
+
+    Without it where it would change nothing: what was read from a file, or made of texts, need not be checked again.
+    """
+    is_index = isinstance(y, np.ndarray) and y.dtype.kind in "iu" and y.ndim == 1
+    if _is_matrix(X) and not hasattr(owner, "feature_names_in_"):
+        if reset and is_index and len(y) == X.shape[0]:
+            owner.n_features_in_ = X.shape[1]
+            return X, y
+        if not reset and X.shape[1] == owner.n_features_in_:
+            return X, None
+    from sklearn.utils.validation import validate_data
+
+    found = validate_data(owner, X, y, accept_sparse="csr", dtype=FLOATS, reset=reset)
+    return (found, None) if isinstance(y, str) else found
+
+
+def _is_matrix(X: Any) -> bool:
+    """Whether samples are a matrix of finite numbers that needs no conversion."""
+    is_matrix = type(X) is np.ndarray or isinstance(X, sparse.csr_matrix | sparse.csr_array)
+    return is_matrix and X.ndim == 2 and X.dtype in FLOATS and min(X.shape) > 0 and np.isfinite(largest_magnitude(X))
 
 
 def held_out_samples(owner: Any, validation: Any) -> Samples:
@@ -225,6 +255,8 @@ def checked_weights(sample_weight: ArrayLike | None, X: Any) -> FloatArray | Non
     """The weights as an array, one per sample; None stays None."""
     if sample_weight is None:
         return None
+    from sklearn.utils.validation import _check_sample_weight
+
     weights = np.asarray(_check_sample_weight(sample_weight, X))
     check_weights(weights)
     return weights
@@ -310,6 +342,9 @@ def with_class_weight(
 
 def _weight_parameter(learner: Any) -> str:
     """The name of the sample weights in a learner's ``fit``; for a pipeline, in that of its last step."""
+    from sklearn.utils.metadata_routing import _routing_enabled
+    from sklearn.utils.validation import has_fit_parameter
+
     if has_fit_parameter(learner, "sample_weight"):
         return "sample_weight"
     if hasattr(learner, "steps") and has_fit_parameter(learner.steps[-1][1], "sample_weight"):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from codekin._system.rows import n_samples_in
 from codekin.code import FloatArray, IntArray, Margins
 from codekin.decoding.decoder import check_k
 from codekin.estimators.inputs import label_array
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from codekin.data.row_features import Features
 
 
-class Predictions(ClassifierMixin, BaseEstimator, ABC):
+class Predictions(metaclass=ABCMeta):
     """The labels of a model's classes, and all that is asked with them; a subclass fits ``model_``."""
 
     classes_: NDArray[Any]
@@ -187,8 +186,8 @@ class Predictions(ClassifierMixin, BaseEstimator, ABC):
         """
         self._check_is_fitted()
         samples, class_index = self._validated_samples(X), self._class_index(y)
-        if class_index.shape != (_num_samples(samples),):
-            raise ValueError(f"There are {_num_samples(samples)} samples. Got labels of shape {class_index.shape}.")
+        if class_index.shape != (n_samples_in(samples),):
+            raise ValueError(f"There are {n_samples_in(samples)} samples. Got labels of shape {class_index.shape}.")
         self.set_calibration_ = SetCalibration.of(self.model_.log_proba(samples, class_index))
         return self
 
@@ -237,7 +236,7 @@ class Predictions(ClassifierMixin, BaseEstimator, ABC):
         """
         self._check_is_fitted()
         samples = self._validated_samples(X)
-        n_samples = _num_samples(samples)
+        n_samples = n_samples_in(samples)
         if labels is None:
             class_index = self.model_.predict(samples)
         else:
@@ -293,6 +292,8 @@ class Predictions(ClassifierMixin, BaseEstimator, ABC):
     def _check_is_fitted(self) -> None:
         """Call scikit-learn's check only if it would raise: for a single row it takes a third of the time."""
         if "model_" not in self.__dict__:
+            from sklearn.utils.validation import check_is_fitted
+
             check_is_fitted(self, "model_")
 
     @abstractmethod

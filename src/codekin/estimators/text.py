@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from codekin._system.messages import counted
-from codekin.data.datasets import USES, TableColumns, TextData
-from codekin.data.recipes import AUTO, RECIPES, NoFeaturesError
-from codekin.data.row_features import FittedRows, fitted_features, is_weight
-from codekin.data.training_samples import held_back, vocabulary_within
+from codekin.data.recipes import AUTO, RECIPES
 from codekin.data.vectorizers import TextVectorizer
+from codekin.estimators.constraints import constraints
 from codekin.estimators.extreme import ExtremeClassifier, _learns_in_batches
-from codekin.estimators.text_features import IN_BATCHES, chosen_features
-from codekin.estimators.text_predictions import TextPredictions, encoded_labels
-from codekin.fitting.defaults import may_be_flat, with_less_memory
-from codekin.fitting.setting import constraints
+from codekin.estimators.text_fit import TextFit
+from codekin.estimators.text_predictions import encoded_labels
 from codekin.fitting.settings import EXTREME_SETTINGS
-from codekin.learners import Checkpoints, EpochReport
 from codekin.learners.compact import Precision
-from codekin.measures import Baselines
 from codekin.model.reranking import CandidateSource
-from codekin.progress import Progress, report, reported, subscribe
-from codekin.samples import EncodedLabels
-from codekin.states import input_bytes
-
-MOST_MEASURED = 1_000
-"""The bits and the time of a prediction are measured on at most this many training samples."""
 
 
-class TextClassifier(TextPredictions):
+class TextClassifier(TextFit, ClassifierMixin, BaseEstimator):
     """Classification of texts: features, a code of the classes and its decoding, from two columns of a table.
 
     Texts become features (words, pairs of words, characters), which an :class:`ExtremeClassifier` learns from. A model
@@ -103,6 +89,7 @@ TextVectorizer, default="auto"
     >>> classifier.save("pets")  # doctest: +SKIP
     """
 
+    _of_features = ExtremeClassifier
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "features": [TextVectorizer, StrOptions({AUTO, *RECIPES})],
         "text": [None, str, list, tuple, dict],
@@ -163,65 +150,6 @@ TextVectorizer, default="auto"
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # ----- learning -------------------------------------------------------------------------------------------------
-
-    def fit(
-        self,
-        texts: Any,
-        labels: ArrayLike,
-        *,
-        validation: tuple[Any, ArrayLike] | float | None = None,
-        sample_weight: ArrayLike | None = None,
-        on_epoch: Callable[[EpochReport], None] | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        checkpoints: Checkpoints | None = None,
-    ) -> Self:
-        """Learn to classify texts.
-
-        Parameters
-        ----------
-        texts : sequence of str, Series, data frame, list of dict or TextData
-            Texts, or rows with the columns that were named. None and NaN count as empty texts. What
-            :func:`codekin.data.read_data` read from a table has its own columns.
-        labels : array-like of shape (n_samples,)
-            Their labels: texts or numbers.
-        validation : tuple (texts, labels) or float, default=None
-            Texts on which all that is open is chosen, and which :meth:`report` is measured on. A number such as 0.1 is
-            a share of the samples to hold back for that, at random; every class keeps at least one sample to learn
-            from. By default the model learns from all samples, and nothing is measured.
-        sample_weight : array-like of shape (n_samples,), default=None
-            None of them negative.
-        on_epoch, progress, checkpoints
-            As in :meth:`ExtremeClassifier.fit`.
-
-        Returns
-        -------
-        TextClassifier
-            Itself.
-        """
-        self._validate_params()
-        self._columns = self._chosen_columns(texts, labels)
-        given, y, weights, held_out = self._split(texts, labels, validation, sample_weight)
-        with subscribe(progress):
-            X = self._fit_features(given, y, held_out)
-            held_out_X = None if held_out is None else self.vectorizer_.transform(held_out[0])
-            report(f"training on {len(given):,} samples x {X.shape[1]:,} features, {len(y.classes):,} classes")
-            self.classifier_ = self._new_classifier(X, held_out_X).fit(
-                X,
-                y,
-                weights,
-                validation=None if held_out is None else (held_out_X, held_out[1]),
-                on_epoch=on_epoch,
-                checkpoints=checkpoints,
-                reserved_bytes=0 if self.max_model_bytes is None else input_bytes(self.model_input_),
-                rerank_only=self.vectorizer_.rerank_only,
-            )
-            self._measure(given, X, y)
-            if held_out is not None:
-                report(f"predicting {counted(len(held_out[0]), 'validation sample')}")
-                self._evaluation = self._evaluated(held_out_X, held_out[1])
-        return self
-
     @available_if(_learns_in_batches)
     def partial_fit(
         self, texts: Any, labels: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -249,149 +177,18 @@ TextVectorizer, default="auto"
             self._columns = self._chosen_columns(texts, labels)
         given, y = self._labelled(texts, labels)
         X = self._fit_features(given, y, in_batches=True) if is_first else self.vectorizer_.transform(given)
-        classifier = self._new_classifier(X) if is_first else self.classifier_
+        classifier: Any = self._new_classifier(X) if is_first else self.classifier_
         known = None if classes is None else encoded_labels(classes).classes
         self.classifier_ = classifier.partial_fit(X, np.asarray(y), known, sample_weight)
         self._forget()
         return self
 
-    def add_classes(self, texts: Any, labels: ArrayLike) -> Self:
-        """Give the codewords that ``n_reserved`` kept free to new classes; what was learned stays as it is.
+    def _validate_params(self) -> None:
+        BaseEstimator._validate_params(self)
 
-        Parameters
-        ----------
-        texts : as in :meth:`fit`
-            Texts of new classes only, at least one of each.
-        labels : array-like of shape (n_samples,)
-            Their labels, none of which is in ``classes_``.
-
-        Returns
-        -------
-        TextClassifier
-            Itself.
-        """
-        X = self._checked(texts)
-        self.classifier_.add_classes(X, np.asarray(encoded_labels(labels)))
-        self._forget()
-        return self
-
-    def _split(
-        self, texts: Any, labels: ArrayLike, validation: Any, sample_weight: ArrayLike | None
-    ) -> tuple[list[Any], EncodedLabels, Any, tuple[list[Any], EncodedLabels] | None]:
-        """Texts, labels and weights to learn from, and held-out texts with labels, if there are any."""
-        given, y = self._labelled(texts, labels)
-        if validation is None or isinstance(validation, tuple | list):
-            if validation is None:
-                return given, y, sample_weight, None
-            if len(validation) != 2:
-                raise ValueError(
-                    "The 'validation' parameter must be two values, (texts, labels), or a share of the samples. "
-                    f"Got {len(validation)} values."
-                )
-            return given, y, sample_weight, self._labelled(validation[0], validation[1], "validation text")
-        kept, held = held_back(y.class_index, validation, check_random_state(self.random_state))
-        weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        (own, of_own), held_out = (
-            ([given[i] for i in rows.tolist()], EncodedLabels(y.classes, y.class_index[rows])) for rows in (kept, held)
-        )
-        return own, of_own, weights, held_out
-
-    def _chosen_columns(self, samples: Any, labels: Any) -> TableColumns | None:
-        """The columns of a table that samples are made of; None if they are texts."""
-        if self.text is None and not self.embeddings:
-            if self.numbers or self.categories:
-                raise ValueError("The 'numbers' and 'categories' of TextClassifier need 'text', too. Got None.")
-            return samples.table if isinstance(samples, TextData) else None
-        for name, weight in self._column_weights.items():
-            if not is_weight(weight):
-                raise ValueError(f"The weight of column {name!r} must be from 1e-6 to 1e6. Got {weight!r} instead.")
-        uses: dict[str, Any] = {}
-        for use in USES:
-            given = getattr(self, use) or ()
-            uses[use] = (given,) if isinstance(given, str) else tuple(given)
-            is_missing = use == "text" and self.text is not None and not uses[use]
-            if not all(isinstance(name, str) for name in uses[use]) or is_missing:
-                raise ValueError(f"The '{use}' of TextClassifier must be names of columns. Got {given!r} instead.")
-        if isinstance(samples, TextData) and samples.table is not None:
-            return replace(samples.table, **uses)
-        label = getattr(labels, "name", None)
-        columns = TableColumns(label=label if isinstance(label, str) else None, **uses)
-        if len(set(columns.names)) < len(columns.names):
-            raise ValueError(f"Every column has one use. Got {', '.join(columns.names)}.")
-        return columns
-
-    @property
-    def _column_weights(self) -> dict[str, float]:
-        """The weights of columns that were given."""
-        given = [own for own in (self.text, self.embeddings) if isinstance(own, Mapping)]
-        return {name: weight for own in given for name, weight in own.items()}
-
-    def _fit_features(
-        self,
-        samples: list[Any],
-        y: EncodedLabels,
-        held_out: tuple[list[Any], EncodedLabels] | None = None,
-        *,
-        in_batches: bool = False,
-    ) -> Any:
-        """Choose features and learn the vocabulary, as much as a budget allows; returns the features of the samples."""
-        chosen = TextVectorizer(self.features) if isinstance(self.features, str) else self.features
-        weights, settings = self._column_weights, {name: getattr(self, name) for name in EXTREME_SETTINGS}
-        has_reranking = not in_batches and self.rerank is not None
-        if self._columns is not None and self._columns.embeddings and has_reranking:
-            has_reranking = not may_be_flat(settings, len(y.classes))
-
-        def make(vectorizer: TextVectorizer, own: Sequence[Any]) -> Any:
-            fitted = fitted_features(vectorizer, self._columns, weights, own)
-            return replace(fitted, do_vectors_rerank=has_reranking) if isinstance(fitted, FittedRows) else fitted
-
-        if chosen.features == AUTO and (in_batches or (self._columns is not None and not self._columns.text)):
-            chosen = replace(chosen, features=IN_BATCHES)  # also where there are no texts to try anything with
-        trial: Any = {"samples": samples, "held_out": held_out, "make": make}
-        if self._columns is not None and self._columns.embeddings and chosen.features == AUTO:
-            trial = self._without_vectors(samples, held_out)  # features of texts are those that texts alone would get
-        chosen, tried = chosen_features(chosen, y=y, settings=settings, **trial)
-        fitted = make(chosen, samples)
-        if tried:
-            fitted = fitted.with_trial(tried)
-        if self.max_model_bytes is not None:
-            fitted = vocabulary_within(fitted, self.max_model_bytes, samples, y.class_index)
-        self.vectorizer_ = fitted
-        X = fitted.transform(reported(samples, "making features of texts", unit="texts"))
-        if not np.any(X.data):
-            raise NoFeaturesError(f"None of the {len(samples):,} samples has any feature to learn from.")
-        return X
-
-    def _without_vectors(self, samples: list[Any], held_out: Any) -> dict[str, Any]:
-        """The samples of a trial, and what makes features of them, as if there were no vectors."""
-        assert self._columns is not None
-        columns, n = replace(self._columns, embeddings=()), self._columns.places("embeddings").start
-
-        def cut(rows: list[Any]) -> list[Any]:
-            return [row[0] if columns.is_one_text else row[:n] for row in rows]
-
-        def make(vectorizer: TextVectorizer, own: Sequence[Any]) -> Any:
-            return fitted_features(vectorizer, columns, self._column_weights, own)
-
-        others = None if held_out is None else (cut(held_out[0]), held_out[1])
-        return {"samples": cut(samples), "held_out": others, "make": make}
-
-    def _new_classifier(self, *samples: Any) -> ExtremeClassifier:
-        """A classifier of features with these settings; memory that its learner is allowed is for the samples, too."""
-        settings = {name: getattr(self, name) for name in EXTREME_SETTINGS}
-        given = [[X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr] for X in samples if X is not None]
-        n_bytes = sum(array.nbytes for arrays in given for array in arrays)
-        settings["estimator"] = with_less_memory(self.estimator, n_bytes)
-        return ExtremeClassifier(**settings)
-
-    # ----- measuring ------------------------------------------------------------------------------------------------
-
-    def _measure(self, texts: list[Any], X: Any, y: EncodedLabels) -> None:
-        """Keep what reports need of the training samples."""
-        rows = np.arange(0, len(texts), -(-len(texts) // MOST_MEASURED))
-        report(f"measuring the bits on {counted(len(rows), 'training sample')}")
-        self.classifier_.report(X[rows], EncodedLabels(y.classes, y.class_index[rows]))
-        class_index = self.classifier_._class_index(y)  # some classes may have had no weight
-        known = np.flatnonzero(class_index >= 0)
-        self._baselines = Baselines.of(X[known], class_index[known], len(self.classifier_.classes_))
-        self._evaluation, self._n_samples, self._some_texts = None, len(texts), [texts[row] for row in rows.tolist()]
+    def __sklearn_tags__(self) -> Any:
+        """Samples are texts."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags

@@ -14,7 +14,7 @@ from codekin.code import IntArray
 from codekin.data.recipes import AUTO, FIND_WORDS, VERSION
 from codekin.data.row_features import Features
 from codekin.data.vectorizers import TextVectorizer
-from codekin.estimators.extreme import ExtremeClassifier
+from codekin.estimators.extreme_fit import ExtremeFit
 from codekin.fitting.defaults import may_be_flat
 from codekin.fitting.setting import is_auto
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
@@ -64,9 +64,9 @@ def chosen_features(
     words = replace(vectorizer, features=TRIED[0])
     kept, held = _parts(make(words, samples).transform(samples), y.class_index, len(y.classes))
     given: Sequence[Any] = [samples[i] for i in kept.tolist()]
-    labels = y.classes[y.class_index[kept]]
+    labels = _some(y, kept)
     if held_out is not None and len(kept) + len(held) == len(samples):
-        given, labels, others = samples, y.classes[y.class_index], (held_out[0], np.asarray(held_out[1]))
+        given, labels, others = samples, _some(y, slice(None)), (held_out[0], np.asarray(held_out[1]))
     else:
         others = [samples[i] for i in held.tolist()], y.classes[y.class_index[held]]
     open_ones = {"taxonomy": None, "assignment": "auto", "n_codes": 1, "random_state": SEED}
@@ -78,7 +78,7 @@ def chosen_features(
     def is_right(name: str) -> NDArray[np.bool_]:
         fitted = make(replace(vectorizer, features=name), given)
         X, X_others = fitted.transform(given), fitted.transform(others[0])
-        classifier = ExtremeClassifier(**{**settings, **open_ones, **limits})
+        classifier = ExtremeFit(**{**settings, **open_ones, **limits})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit after the trial has the same warnings
             classifier.fit(X, labels, validation=(X_others, others[1]), rerank_only=fitted.rerank_only)
@@ -100,6 +100,12 @@ def chosen_features(
     best = max(found, key=lambda name: found[name])
     cheapest = next(name for name in tried if _are_alike(right[name], right[best]))
     return replace(vectorizer, features=cheapest), found
+
+
+def _some(y: EncodedLabels, rows: Any) -> EncodedLabels:
+    """The labels of some samples, with no other classes."""
+    used, class_index = np.unique(y.class_index[rows], return_inverse=True)
+    return EncodedLabels(y.classes[used], class_index)
 
 
 def _are_alike(is_right: NDArray[np.bool_], is_best: NDArray[np.bool_]) -> bool:

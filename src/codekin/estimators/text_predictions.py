@@ -10,16 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from codekin._system.messages import counted, with_article
 from codekin.data.columns import is_missing, samples_of
 from codekin.data.datasets import USES, TableColumns
 from codekin.data.model_input import ModelInput
 from codekin.data.row_features import Features, FittedRows
-from codekin.estimators.extreme import ExtremeClassifier
+from codekin.estimators.extreme_fit import ExtremeFit
 from codekin.estimators.inputs import label_array
 from codekin.estimators.predictions import Predictions
 from codekin.explaining import Explanation
@@ -37,7 +34,7 @@ N_BEST = 5
 class TextPredictions(Predictions):
     """The answers of a classifier of features to texts; a subclass fits it and what makes the features."""
 
-    classifier_: ExtremeClassifier
+    classifier_: ExtremeFit
     vectorizer_: Features
     _columns: TableColumns | None
     _evaluation: Evaluation | None
@@ -193,7 +190,7 @@ class TextPredictions(Predictions):
 
         saved = load_saved(folder)
         vectorizer = saved.model_input.vectorizer
-        if vectorizer is None or not isinstance(saved.model, ExtremeClassifier):
+        if vectorizer is None or not isinstance(saved.model, ExtremeFit):
             what = type(saved.model).__name__ if vectorizer is not None else "model of features"
             raise ValueError(f"{folder} holds no TextClassifier but {with_article(what)}; load_model reads it.")
         columns, given = saved.model_input.columns, dict[str, Any]()
@@ -205,7 +202,7 @@ class TextPredictions(Predictions):
             given = {"text": columns.text[0]}
         else:
             columns = None  # or several that were joined to one text
-        loaded = cls(vectorizer.vectorizer, **given, **saved.model.get_params(deep=False))
+        loaded = cls(vectorizer.vectorizer, **given, **saved.model._params())  # type: ignore[call-arg]
         loaded.classifier_, loaded.vectorizer_, loaded._columns = saved.model, vectorizer, columns
         loaded._forget()
         return loaded
@@ -240,15 +237,10 @@ class TextPredictions(Predictions):
     def set_calibration_(self, found: SetCalibration) -> None:
         self.classifier_.set_calibration_ = found
 
-    def __sklearn_tags__(self) -> Any:
-        """Samples are texts."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        return tags
-
     def _check_is_fitted(self) -> None:
         if "classifier_" not in self.__dict__:
+            from sklearn.utils.validation import check_is_fitted
+
             check_is_fitted(self, "classifier_")
 
     def _checked(self, texts: Any) -> Any:
@@ -268,6 +260,9 @@ def encoded_labels(labels: Any) -> EncodedLabels:
         for i, label in enumerate(np.asarray(labels, dtype=object).ravel().tolist()):
             if is_missing(label):
                 raise ValueError(f"The label of sample {i} is missing. Got {label!r}; leave such samples out.")
+    from sklearn.utils import column_or_1d
+    from sklearn.utils.multiclass import check_classification_targets
+
     given = np.asarray(label_array(labels))
     if given.dtype.kind == "O" and all(isinstance(label, str) for label in given.tolist()):
         given = given.astype(str)

@@ -38,6 +38,8 @@ class TrellisClassifier(ExtremeClassifier):
     True
     """
 
+    _kind = "TrellisClassifier"
+
     def __init__(self, width: int | Literal["auto"] = "auto", **settings: Any) -> None:
         super().__init__(width, **{**PRESET, **settings})
 

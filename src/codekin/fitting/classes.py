@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import is_regressor
-from sklearn.utils import get_tags
 
 from codekin.classes import ClassDistances, ClassTree, DenseDistances, as_class_distances
 from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA, learned_confusion_distances
@@ -282,6 +280,9 @@ def learner_confusion(learner: Any, X: Any, classes: Classes, n_symbols: int) ->
     All equal, after a warning, if the learner is a regressor or supports only two classes, or fewer than there are.
     """
     remedy = "Pass class_distances, or put the steps that turn X into numbers into a pipeline as the estimator."
+    from sklearn.base import is_regressor
+    from sklearn.utils import get_tags
+
     tags = get_tags(learner).classifier_tags
     most = symbol_parameters(n_symbols).get("n_symbols") or declared_limit(learner) or classes.n_classes
     is_binary = tags is not None and not tags.multi_class

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -33,13 +33,14 @@ from codekin.fitting.trial import class_sizes
 from codekin.learners import Checkpoints, EpochReport, Learner, Validation
 from codekin.learners.calibration import calibrate_bits
 from codekin.learners.compact import compacted
-from codekin.learners.out_of_fold import are_linear, has_enough_samples, out_of_fold_margins
 from codekin.learners.training import Callbacks
-from codekin.learners.without_samples import OutOfFold, approximate_out_of_fold_margins
 from codekin.model import FittedCode
 from codekin.progress import JointProgress, Stopped, report, stage, subscribe
 from codekin.samples import Samples, rows_at
 from codekin.states.bits import describe_bits
+
+if TYPE_CHECKING:
+    from codekin.learners.without_samples import OutOfFold
 
 Result = TypeVar("Result")
 OnEpoch = Callable[[EpochReport], None]
@@ -340,6 +341,8 @@ def learned_decoder(
     logistic regressions, leave-one-out margins can be computed directly; other linear bits are learned again
     without a fifth of the samples, once for many samples and up to five times for few.
     """
+    from codekin.learners.out_of_fold import are_linear  # it knows scikit-learn's learners
+
     code, n_bits, n_classes = member.code, member.code.codebook.n_bits, plan.n_classes
     is_worthwhile = not plan.learner.learns_probabilities and n_bits <= MAX_BITS_PER_CLASS * n_classes
     if is_trial and not (is_worthwhile and are_linear(member.bits)):
@@ -372,6 +375,9 @@ def _out_of_fold_margins(
     member: FittedCode, learner: Learner, samples: Samples, n_wanted: int, *, rng: np.random.Generator
 ) -> OutOfFold:
     """Margins that the bits did not learn from, computed in the cheapest way."""
+    from codekin.learners.out_of_fold import has_enough_samples, out_of_fold_margins
+    from codekin.learners.without_samples import OutOfFold, approximate_out_of_fold_margins
+
     bits, code = member.bits, member.code
     known = np.flatnonzero(samples.class_index >= 0)
     if len(known) > MAX_MARGINS and has_enough_samples(bits, Samples(None, samples.class_index[known]), code):

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from codekin.classes import ClassDistances
 from codekin.code import Code, FloatArray, IntArray, Margins
@@ -207,6 +206,8 @@ def best_free_codewords(code: Code, margins: Margins, new_class: IntArray, loss:
             f"{needs}. Got {len(free)} among the {codebook.n_codewords} of the codebook. "
             "Train again with more reserved codewords."
         )
+    from scipy.optimize import linear_sum_assignment
+
     costs = _mean_losses(codebook.indicators_at(free).astype(np.float64), margins, new_class, loss)
     return free[linear_sum_assignment(costs)[1]]
 

@@ -9,7 +9,6 @@ from reprlib import repr as shortened
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from codekin._system.memory import in_units
 from codekin._system.messages import counted
@@ -23,7 +22,7 @@ from codekin.decoding import Loss
 from codekin.fitting.trial import Trial
 from codekin.measures import Evaluation, evaluation_text
 from codekin.model import Model
-from codekin.samples import Samples
+from codekin.samples import Samples, rows_at
 
 MARGINS_PER_BLOCK = 1 << 19
 """How many margins a block of measured samples has: 4 MB in double precision, and there are several copies."""
@@ -384,9 +383,8 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
 
 def _blocks(X: Any, n_samples: int, step: int) -> Iterator[tuple[slice, Any]]:
     """The samples in blocks of about ``step``, with their rows."""
-    is_stored = isinstance(X, StoredRows)
-    if is_stored:
+    if isinstance(X, StoredRows):
         step = min(step, X.rows_at_once)
     for start in range(0, n_samples, step):
         rows = slice(start, start + step)
-        yield rows, X[rows] if is_stored else _safe_indexing(X, rows)
+        yield rows, rows_at(X, rows)

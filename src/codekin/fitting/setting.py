@@ -6,10 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
-
-from sklearn.base import is_regressor
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from typing import Any, Literal, NamedTuple
 
 from codekin._system.messages import Need, Spelled, near_name, suggestion
 from codekin.assignments import AssignmentResult
@@ -40,6 +37,28 @@ def is_auto(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """Numbers of a kind from ``left`` to ``right``, which is None if there is no limit; ``closed`` sides belong."""
+
+    type: type
+    left: float
+    right: float | None
+    closed: Literal["left", "both", "neither"]
+
+    def __contains__(self, number: Any) -> bool:
+        is_low = number < self.left or (number == self.left and self.closed == "neither")
+        is_high = self.right is not None and (number > self.right or (number == self.right and self.closed != "both"))
+        return isinstance(number, self.type) and not (is_low or is_high)
+
+
+class Methods(NamedTuple):
+    """What has these methods; a regressor, if ``of_regressor``."""
+
+    names: tuple[str, ...]
+    of_regressor: bool = False
+
+
+@dataclass(frozen=True)
 class Setting:
     """A row of the table.
 
@@ -56,7 +75,7 @@ class Setting:
     default: Any
     help: str
     names: tuple[str, ...] = ()
-    numbers: Any = None
+    numbers: Numbers | None = None
     more: tuple[Any, ...] = ()
     is_optional: bool = False
     check: Callable[[Any], None] | None = None
@@ -68,28 +87,6 @@ class Setting:
     metavar: str = ""
     is_size: bool = False
 
-    @property
-    def constraint(self) -> Any:
-        """The constraint in scikit-learn's terms."""
-        numbers = [] if self.numbers is None else [self.numbers]
-        names = [StrOptions(set(self.names))] if self.names else []
-        every = [*numbers, *self.more, *names, *([None] if self.is_optional else [])]
-        return every or "no_validation"
-
-
-class RegressorConstraint(HasMethods):  # type: ignore[misc]  # scikit-learn has no types
-    """The rule of scikit-learn's parameter validation that a parameter may be a regressor."""
-
-    def __init__(self) -> None:
-        super().__init__(["fit", "predict"])
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        return bool(super().is_satisfied_by(val) and not isinstance(val, type) and is_regressor(val))
-
-    def __str__(self) -> str:
-        """What an error says about it."""
-        return "a regressor"
-
 
 Table = Mapping[str, Setting]
 
@@ -97,11 +94,6 @@ Table = Mapping[str, Setting]
 def table_of(*settings: Setting) -> Table:
     """The settings by name."""
     return {setting.name: setting for setting in settings}
-
-
-def constraints(table: Table) -> dict[str, Any]:
-    """The ``_parameter_constraints`` of an estimator, in scikit-learn's terms."""
-    return {name: setting.constraint for name, setting in table.items()}
 
 
 def in_python(name: str, value: Any) -> Spelled:

@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 
-from sklearn.utils._param_validation import HasMethods, Interval
-
 from codekin._system.messages import Need
 from codekin.code.codebook import MAX_SYMBOLS
 from codekin.decoding import LOSSES
@@ -20,7 +18,8 @@ from codekin.fitting.setting import (
     AUTO,
     EVERY_CODE,
     LEARNING,
-    RegressorConstraint,
+    Methods,
+    Numbers,
     Setting,
     check_assignment_choice,
     check_distances_choice,
@@ -41,11 +40,11 @@ ALONE = (AUTO, 1)
 """Numbers of codes that allow a single one."""
 
 
-def _at_least(least: int, most: int | None = None) -> Interval:
-    return Interval(Integral, least, most, closed="left" if most is None else "both")
+def _at_least(least: int, most: int | None = None) -> Numbers:
+    return Numbers(Integral, least, most, closed="left" if most is None else "both")
 
 
-ABOVE_ZERO = Interval(Real, 0, None, closed="neither")
+ABOVE_ZERO = Numbers(Real, 0, None, closed="neither")
 TRELLIS_ONLY = "a trellis. Got {code.given}"
 
 JOBS = Setting(
@@ -75,10 +74,10 @@ ECOC_SETTINGS = table_of(
         "What learns the bits: a classifier, a regressor or one of codekin's learners.",
         names=tuple(LEARNERS),
         more=(
-            HasMethods(["fit", "decision_function"]),
-            HasMethods(["fit", "predict_proba"]),
-            HasMethods(["fit", "decoding_loss"]),
-            RegressorConstraint(),
+            Methods(("fit", "decision_function")),
+            Methods(("fit", "predict_proba")),
+            Methods(("fit", "decoding_loss")),
+            Methods(("fit", "predict"), of_regressor=True),
         ),
         is_optional=True,
         needs=(
@@ -289,7 +288,7 @@ EXTREME_SETTINGS = table_of(
         AUTO,
         "Drop as many small weights as cost at most this much validation accuracy; 0.001 is a tenth of a point.",
         names=(AUTO,),
-        numbers=Interval(Real, 0, 1, closed="left"),
+        numbers=Numbers(Real, 0, 1, closed="left"),
         is_optional=True,
         auto="0.001 where {precision} is int8 on a trellis, and what a budget needs",
         resolve=defaults.prune_of,

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from codekin._system.memory import in_units
+from codekin._system.minimum import least_between
 from codekin._system.parallel import limited_threads
 from codekin.code import Code, FloatArray, IntArray
 from codekin.decoding import DecodedAccuracy, decoder_of
@@ -309,8 +309,7 @@ def _measures(
 def least_at(nll: Callable[[float], float]) -> float:
     """The temperature with the least negative log-likelihood."""
     limit = float(np.log(MAX_TEMPERATURE))
-    best = minimize_scalar(lambda log: nll(np.exp(log)), bounds=(-limit, limit), method="bounded")
-    return float(np.exp(best.x))
+    return float(np.exp(least_between(lambda log: nll(np.exp(log)), -limit, limit)))
 
 
 # ----- recipes and their trials --------------------------------------------------------------------------------------

@@ -13,11 +13,13 @@ import builtins
 import ctypes
 import hashlib
 import json
+import mmap
 import os
 import pickle
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache, update_wrapper
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -32,9 +34,7 @@ SHIPPED = Path(__file__).parent / "compiled"
 """Where the code is that comes with codekin."""
 BUILDING = "CODEKIN_KERNELS_INTO"
 """The environment variable that names the folder for it, while it is made by tools/compile_kernels.py."""
-PORTABLE = {
-    "x86_64": ("x86-64-v3", ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")),
-}
+PORTABLE = {"linux x86_64": ("x86-64-v3", "abm avx avx2 bmi1 bmi2 f16c fma movbe popcnt sse4_2 xsave")}
 """For each kind of machine, LLVM's name of the processor that code is made for, and what a processor needs for it."""
 NEEDED = ("_helperlib", "_dynfunc", "core.runtime._nrt_python")
 """The modules of Numba with the functions that compiled code calls."""
@@ -160,14 +160,20 @@ def _digest(path: str | Path) -> str:
 @lru_cache
 def _stamp() -> str | None:
     """What all code depends on; None if this processor cannot run code that comes with codekin."""
-    from llvmlite import binding
-
-    name, needed = PORTABLE.get(platform.machine(), ("", ()))
-    features = binding.get_host_cpu_features()
-    if not name or not all(features.get(each) for each in needed) or os.environ.get("NUMBA_BOUNDSCHECK"):
+    name, needed = PORTABLE.get(f"{sys.platform} {platform.machine()}", ("", ""))
+    if not name or not set(needed.split()) <= _features() or os.environ.get("NUMBA_BOUNDSCHECK"):
         return None
     helpers = " ".join(_digest(_file(module)) for module in NEEDED)
-    return f"{sys.implementation.cache_tag} {binding.get_process_triple()} {name} {helpers}"
+    return f"{EXTENSION_SUFFIXES[0]} {name} {helpers}"
+
+
+def _features() -> set[str]:
+    """What the processor can do, in the words of Linux."""
+    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("flags"):
+                return set(line.split())
+    return set()
 
 
 def _file(module: str) -> Path:
@@ -205,43 +211,55 @@ _CONSTANTS: dict[int, Any] = {}
 
 
 @lru_cache
-def _engine() -> Any:
-    """What links code with the functions that it calls, as Numba would."""
-    from llvmlite import binding
-
+def _known() -> dict[str, int | None]:
+    """The addresses of what compiled code calls of Numba, by name, and of exceptions."""
     helpers, functions, memory = map(_module, NEEDED)
     exceptions = [each for each in vars(builtins).values() if isinstance(each, type)]
-    symbols = {
+    return {
         **{f"numba_{name}": address for module in (helpers, functions) for name, address in module.c_helpers.items()},
         **{name if name[0] == "_" else f"NRT_{name}": address for name, address in memory.c_helpers.items()},
         **{f"PyExc_{each.__name__}": id(each) for each in exceptions if issubclass(each, BaseException)},
         "_Py_NoneStruct": id(None),
         "numba_unpickle": ctypes.cast(_unpickled, ctypes.c_void_p).value,
     }
-    for name, address in symbols.items():
-        binding.add_symbol(name, address)
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    machine = binding.Target.from_default_triple().create_target_machine()
-    return binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+
+
+@lru_cache
+def _address(name: str) -> int:
+    """Where something is that compiled code needs."""
+    address = _known().get(name)
+    # Of what C libraries there are in this process; that of mathematics may be none of them.
+    for library in (None, "libm.so.6") if address is None else ():
+        with suppress(AttributeError, OSError):
+            address = ctypes.cast(getattr(ctypes.CDLL(library), name), ctypes.c_void_p).value
+            break
+    if address is None:
+        raise LookupError(name)
+    return address
 
 
 def _loaded(function: Callable[..., Any], content: bytes) -> Any:
-    """A function from code that ``portable_code`` made: a line of JSON, then an object file."""
-    from llvmlite.binding import ObjectFileRef
-
-    head, _, code = content.partition(b"\n")
-    known, engine, make = json.loads(head), _engine(), _module("_dynfunc")
-    linked = ObjectFileRef.from_data(code)
-    engine.add_object_file(linked)
-    engine.finalize_object()
+    """A function from what ``portable_code`` made: a line of JSON about an image, and the image."""
+    head, _, image = content.partition(b"\n")
+    known, make = json.loads(head), _module("_dynfunc")
+    if len(image) != known["size"]:
+        raise ValueError("the image is not complete")
+    memory = mmap.mmap(-1, len(image), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.write(image)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for name, places in {"": known["own"], **known["needed"]}.items():
+        address = _address(name) if name else base
+        for place in places:
+            ctypes.c_uint64.from_address(base + place).value += address
     environments = []
-    for name, types in known["environments"]:
+    for place, types in zip(known["variables"], known["types"], strict=True):
         made = make.Environment(function.__globals__)
         made.consts.extend(map(np.dtype, types))
-        ctypes.c_void_p.from_address(engine.get_global_value_address(name)).value = id(made)
+        ctypes.c_void_p.from_address(base + place).value = id(made)
         environments.append(made)
-    address = engine.get_function_address(known["name"])
+    is_code = mmap.PROT_READ | mmap.PROT_EXEC
+    if ctypes.CDLL(None).mprotect(ctypes.c_void_p(base), ctypes.c_size_t(known["code"]), is_code):
+        raise OSError("code cannot be run from memory that was written")
     module = sys.modules[function.__module__]
-    kept = (linked, *environments)
-    return make.make_function(module, function.__name__, function.__doc__, address, environments[0], kept)
+    kept = (memory, *environments)
+    return make.make_function(module, function.__name__, function.__doc__, base + known["entry"], environments[0], kept)

@@ -27,6 +27,7 @@ from numba.core.caching import FunctionCache
 from numba.extending import typeof_impl
 
 from codekin.kernels.calling import BUILDING, Kernel
+from codekin.kernels.linking import image_of
 from codekin.progress import report
 
 REMEDY = "set NUMBA_CACHE_DIR to a folder that can be written"
@@ -55,11 +56,11 @@ def portable_code(kernel: Any, arguments: tuple[Any, ...]) -> bytes | None:
     environments = [(description.env_name, environment), *((each.env_name, each) for each in others)]
     if to_run or not all(isinstance(each, np.dtype) for _, own in environments for each in own.consts):
         return None
-    known = {
-        "name": description.llvm_cpython_wrapper_name,
-        "environments": [(name, [each.str for each in own.consts]) for name, own in environments],
-    }
-    return json.dumps(known).encode() + b"\n" + bytes(code)
+    found = image_of(bytes(code), description.llvm_cpython_wrapper_name, [name for name, _ in environments])
+    if found is None:
+        return None
+    known = {**found[0], "types": [[each.str for each in own.consts] for _, own in environments]}
+    return json.dumps(known, separators=(",", ":")).encode() + b"\n" + found[1]
 
 
 @lru_cache

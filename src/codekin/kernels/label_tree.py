@@ -13,6 +13,10 @@ import numpy as np
 from codekin.kernels.calling import njit
 
 WEIGHT, CURVATURE = 0, 1
+ONCE = -2
+"""Instead of a number: one sample has the feature. One less if more samples have it."""
+MOST_ALONE = 8
+"""Of how many different values of a sample features are merged."""
 FAR = 8.0
 """A search that has enough does not follow nodes ``exp(8)`` times less probable than the best of their level."""
 LOG2_E = np.float32(1.4426950408889634)
@@ -56,28 +60,52 @@ def exponentials(scores, powers, as_floats, out):
 
 
 @njit(cache=True, nogil=True)
-def node_rows(rows, wanted, number_of_feature, indptr, local, values):
-    """Copy the samples of a node, their features numbered in the order in which they occur; return which they are.
+def node_rows(rows, wanted, number_of_feature, merges, indptr, local, values):
+    """Copy the samples of a node, with numbers of its own for their features; return the features and their numbers.
 
-    ``wanted`` are the rows of the node's samples; ``number_of_feature`` is room, -1 everywhere and again afterwards.
+    The features are in the order in which they occur. If ``merges``, features that only one sample has, with the same
+    value, share a number, since they would learn the same: in texts most features of most nodes do. All but the first
+    of them appear in the row as ``-1 - number``. ``wanted`` are the rows of the node's samples; ``number_of_feature``
+    is room, -1 everywhere and again afterwards.
     """
     row_indptr, row_indices, row_values = rows
     features = np.empty(min(len(local), len(number_of_feature)), np.int32)
-    n, m = 0, 0
+    numbers = np.empty(len(features), np.int32)
+    values_alone, numbers_alone = np.empty(MOST_ALONE, np.float32), np.empty(MOST_ALONE, np.int32)
+    if merges:
+        for i in wanted:
+            for q in range(row_indptr[i], row_indptr[i + 1]):
+                seen = number_of_feature[row_indices[q]]
+                number_of_feature[row_indices[q]] = ONCE if seen == -1 else ONCE - 1
+    n, n_numbers, m = 0, 0, 0
     for i in range(len(wanted)):
         indptr[i] = m
+        n_alone = 0
         for q in range(row_indptr[wanted[i]], row_indptr[wanted[i] + 1]):
-            feature = row_indices[q]
-            if number_of_feature[feature] < 0:
-                number_of_feature[feature] = n
-                features[n] = feature
+            feature, x = row_indices[q], row_values[q]
+            number = np.int64(number_of_feature[feature])
+            local[m], values[m] = number, x
+            if number < 0:
+                is_alone, number = number == ONCE, n_numbers
+                if is_alone:
+                    for p in range(n_alone):
+                        if values_alone[p] == x:
+                            number = np.int64(numbers_alone[p])
+                            break
+                local[m] = number
+                if number < n_numbers:
+                    local[m] = -1 - number
+                elif is_alone and n_alone < MOST_ALONE:
+                    values_alone[n_alone], numbers_alone[n_alone] = x, number
+                    n_alone += 1
+                n_numbers = max(n_numbers, number + 1)
+                number_of_feature[feature], features[n], numbers[n] = number, feature, number
                 n += 1
-            local[m], values[m] = number_of_feature[feature], row_values[q]
             m += 1
     indptr[len(wanted)] = m
     for q in range(n):
         number_of_feature[features[q]] = -1
-    return features[:n].copy()
+    return features[:n].copy(), numbers[:n].copy()
 
 
 @njit(cache=True, nogil=True)
@@ -86,7 +114,7 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
 
     With ``p`` the softmax of the margins and ``y`` 1 for the sample's child and 0 otherwise, ``curvature += p (1 - p)
     x**2`` and then ``w -= step (p - y) x / curvature``. The samples are compressed sparse rows, with the node's own
-    numbers of features; ``state``, float32 (n_features, 2, n_children), is changed in place.
+    numbers of features from :func:`node_rows`; ``state``, float32 (n_numbers, 2, n_children), is changed in place.
     """
     n_children = state.shape[2]
     margins, shares = np.empty(n_children, np.float32), np.empty(n_children, np.float32)
@@ -97,7 +125,8 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
         start, stop = indptr[sample], indptr[sample + 1]
         margins[:] = 0
         for q in range(start, stop):
-            x, w = values[q], state[local[q], WEIGHT]
+            number = local[q] if local[q] >= 0 else -1 - local[q]
+            x, w = values[q], state[number, WEIGHT]
             for j in range(n_children):
                 margins[j] += x * w[j]
         _, total = exponentials(margins, powers, as_floats, shares)
@@ -109,6 +138,8 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
             growths[j] = weight * (share * (np.float32(1) - share))
         steps[child_of_sample[sample]] -= of_gradient
         for q in range(start, stop):
+            if local[q] < 0:
+                continue  # the first feature with this number makes the step
             x = values[q]
             square = x * x
             w, g = state[local[q], WEIGHT], state[local[q], CURVATURE]
@@ -118,15 +149,16 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
 
 
 @njit(cache=True, nogil=True)
-def large_weights(state, thresholds, with_curvatures):
+def large_weights(state, numbers, thresholds, with_curvatures):
     """The weights of a node that are larger than its features' thresholds, perhaps with their curvatures.
 
-    Returns how many each feature has, of which children they are, how large, and the curvatures.
+    ``numbers`` says which of the states is that of each feature. Returns how many each feature has, of which children
+    they are, how large, and the curvatures.
     """
-    n_features, _, n_children = state.shape
+    n_features, n_children = len(numbers), state.shape[2]
     counts = np.zeros(n_features, np.int64)
     for f in range(n_features):
-        w = state[f, WEIGHT]
+        w = state[numbers[f], WEIGHT]
         for j in range(n_children):
             counts[f] += abs(w[j]) > thresholds[f]
     n_kept = counts.sum()
@@ -138,11 +170,12 @@ def large_weights(state, thresholds, with_curvatures):
     n = 0
     for f in range(n_features):
         if counts[f] > 0:
+            own = state[numbers[f]]
             for j in range(n_children):
-                if abs(state[f, WEIGHT, j]) > thresholds[f]:
-                    children[n], weights[n] = j, state[f, WEIGHT, j]
+                if abs(own[WEIGHT, j]) > thresholds[f]:
+                    children[n], weights[n] = j, own[WEIGHT, j]
                     if with_curvatures:
-                        curvatures[n] = state[f, CURVATURE, j]
+                        curvatures[n] = own[CURVATURE, j]
                     n += 1
     return counts, children, weights, curvatures
 

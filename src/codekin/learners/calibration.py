@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from codekin._system.minimum import least_between
 from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.linear import LinearRows
 from codekin.samples import Samples, rows_at
@@ -147,10 +148,7 @@ def fit_temperature(
         chosen = scores[np.arange(len(class_index)), class_index]
         return float((weights * (logsumexp(scores, axis=1) - chosen)).sum())
 
-    from scipy.optimize import minimize_scalar
-
-    best = minimize_scalar(negative_log_likelihood, bounds=(-np.log(20), np.log(20)), method="bounded")
-    return float(np.exp(best.x))
+    return float(np.exp(least_between(negative_log_likelihood, -np.log(20), np.log(20))))
 
 
 def column_weights(

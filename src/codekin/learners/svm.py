@@ -33,6 +33,11 @@ class SVMSteps(NamedTuple):
 
     C: float | None
 
+    @property
+    def merges(self) -> bool:
+        """Whether features that have the same values in all samples may share a state: each makes its own steps."""
+        return False
+
     def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int, curvature: float) -> Any:
         """Weights and dual variables 0, the signs of the children, and the numbers that the kernel needs."""
         weights = workspace.zeros("state", n_features, 1, n_children)

@@ -253,6 +253,11 @@ class SoftmaxSteps(NamedTuple):
 
     step: float
 
+    @property
+    def merges(self) -> bool:
+        """Whether features that have the same values in all samples may share a state."""
+        return True
+
     def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int, curvature: float) -> Any:  # noqa: ARG002
         """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
         state = workspace.zeros("state", n_features, 2, n_children)
@@ -354,10 +359,10 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     passes, samples, begun, _, memory = job
     assert memory is not None
     with memory.workspace_for(samples, node) as workspace:
-        (state, *_), features = _trained(job, node, workspace)
+        (state, *_), features, numbers = _trained(job, node, workspace)
         is_bias = passes.has_bias & (features == samples.n_features - 1)
         thresholds = np.where(is_bias, np.float32(0), np.float32(passes.steps.least_weight(samples.curvature)))
-        counts, of_child, *kept = large_weights(state, thresholds, passes.learns_on)
+        counts, of_child, *kept = large_weights(state, numbers, thresholds, passes.learns_on)
         of_child = of_child.astype(np.min_scalar_type(state.shape[2] - 1))
     found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
     if begun is None:
@@ -366,18 +371,23 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     return LearnedNode(*map(np.concatenate, parts))
 
 
-def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
-    """The state of a node after all passes, the weights in the first array, and their features."""
+def _trained(
+    job: _Job, node: int, workspace: Workspace
+) -> tuple[tuple[Any, ...], NDArray[np.int32], NDArray[np.int32]]:
+    """The state of a node after all passes, the weights in the first array, the features, and the state of each."""
     passes, samples, begun, _, _ = job
     start, stop, n_entries, n_children, children, weights, is_large = samples.node(node)
     number_of_feature = workspace.number_of_feature
     if is_large:
         features = samples.features_on_disk(start, stop)
-        number_of_feature[features] = np.arange(len(features), dtype=np.int32)
+        numbers = np.arange(len(features), dtype=np.int32)
+        number_of_feature[features] = numbers
     else:
         own = workspace.rows(stop - start, n_entries)
-        features = samples.copy_rows(start, stop, own, number_of_feature)
-    state = passes.steps.begun(workspace, stop - start, len(features), n_children, samples.curvature)
+        merges = passes.steps.merges and begun is None
+        features, numbers = samples.copy_rows(start, stop, own, number_of_feature, merges=merges)
+    n_numbers = int(numbers.max(initial=-1)) + 1
+    state = passes.steps.begun(workspace, stop - start, n_numbers, n_children, samples.curvature)
     if begun is not None:
         begun.put_into(state[0], node, features)
     for epoch in range(passes.n_epochs):
@@ -393,4 +403,4 @@ def _trained(job: _Job, node: int, workspace: Workspace) -> tuple[tuple[Any, ...
             passes.steps.make(own_rows, children[of_row], weights[of_row], row_of_place, state)
     if is_large:
         number_of_feature[features] = -1
-    return state, features
+    return state, features, numbers

@@ -119,15 +119,16 @@ class TreeSamples:
         return Node(start, stop, n_entries, n_children, children, weights, self.is_large(node))
 
     def copy_rows(
-        self, start: int, stop: int, own: SparseRows, number_of_feature: NDArray[np.int32]
-    ) -> NDArray[np.int32]:
-        """Copy the rows between two places, which are in memory, with their own numbers of features; returns these."""
+        self, start: int, stop: int, own: SparseRows, number_of_feature: NDArray[np.int32], *, merges: bool
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Copy the rows between two places, which are in memory; returns their features and the numbers of these."""
         from codekin.kernels.label_tree import node_rows
 
         assert not isinstance(self.held, StoredRows)
         wanted = self.row_of_place[start - self.first_place : stop - self.first_place]
         given = self.held.indptr, self.held.indices, self.held.values
-        return np.asarray(node_rows(given, wanted, number_of_feature, own.indptr, own.indices, own.values))
+        found: Any = node_rows(given, wanted, number_of_feature, merges, own.indptr, own.indices, own.values)
+        return found  # type: ignore[no-any-return]
 
     def bytes_in_training(self, node: int, enough: float = 0) -> int:
         """What a node takes while it is learned, or more if that is not more than ``enough``.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from importlib import import_module
+from importlib.metadata import version
 from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
@@ -100,8 +100,7 @@ class State(NamedTuple):
         """The state of a model, and of the classifier if it was saved from one."""
         arrays: Arrays = {}
         learners: list[Any] = []
-        packages = {"numpy": np, "scipy": import_module("scipy"), "scikit-learn": import_module("sklearn")}
-        versions = {"codekin": __version__, **{name: package.__version__ for name, package in packages.items()}}
+        versions = {"codekin": __version__, **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")}}
         description: Json = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": versions}
         description |= describe_model(model, arrays, learners, is_alone=classifier is None)
         if classifier is not None:
