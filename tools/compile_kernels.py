@@ -41,6 +41,7 @@ def use_commands(folder: Path) -> None:
             (folder / name).rename(folder / f"wide-{name}")
     of_texts, of_features = (folder / "train.tsv", folder / "test.tsv"), (folder / "train.svm", folder / "test.svm")
     of_many = folder / "wide-train.svm", folder / "wide-test.svm"
+    of_this_many = ["--n-features", MANY_FEATURES]
     recipes = [
         (of_texts, []),
         (of_texts, ["--no-validation"]),
@@ -52,9 +53,9 @@ def use_commands(folder: Path) -> None:
         (of_features, ["--width", "2", "--rerank", "learned", "--no-validation"]),
         (of_features, ["--code", "tree", "--rerank", "learned", "--no-validation"]),
         (of_features, ["--code", "tree", "--n-codes", "2"]),
-        (of_many, []),
-        (of_many, ["--no-validation"]),
-        (of_many, ["--width", "4", "--rerank", "learned", "--no-validation"]),
+        (of_many, of_this_many),
+        (of_many, [*of_this_many, "--no-validation"]),
+        (of_many, [*of_this_many, "--width", "4", "--rerank", "learned", "--no-validation"]),
     ]
     for number, ((train, test), options) in enumerate(recipes):
         model = folder / f"model-{number}"
