@@ -62,6 +62,13 @@ def single_column(n_codewords: int) -> Codebook:
     return Codebook(np.arange(n_codewords)[:, None], name=NO_CODE, n_symbols=n_codewords, is_designed=True)
 
 
+def beside_all_classes(columns: Codebook) -> Codebook:
+    """A column with a symbol for every class, and the given columns of signs as columns of the symbols 0 and 1."""
+    matrix = np.column_stack([np.arange(columns.n_codewords), columns.matrix > 0])
+    name = f"{columns.name} beside {NO_CODE}"
+    return Codebook(matrix, name=name, n_symbols=columns.n_codewords, is_designed=True)
+
+
 def _drawn_leaders(n_cosets: int, n_bits: int, n_symbols: int, n_tries: int, rng: np.random.Generator) -> CodingMatrix:
     """Distinct codewords that begin with 0; each is, of a few draws, the one farthest from the earlier ones."""
     leaders = np.zeros((n_cosets, n_bits), dtype=np.int8)

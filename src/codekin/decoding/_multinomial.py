@@ -26,7 +26,7 @@ from codekin.decoding.losses import Loss, LossLike, get_loss
 Centre = tuple[FloatArray, FloatArray]
 """Weights and biases of the classes."""
 
-STRENGTHS = (np.inf, 25.0, 5.0, 1.0, 0.2, 0.04, 0.008, 0.0016)
+STRENGTHS = (np.inf, 25.0, 1.0, 0.04, 0.0016)
 """The strengths to compare, strongest first."""
 
 LINEAR_LOSSES = ("linear", "logistic", "squared", "log_likelihood")
@@ -48,7 +48,7 @@ then is compared, and kept, like any other fit."""
 MIN_GRADIENTS, MAX_GRADIENTS = 3, 60
 """For one strength."""
 
-ROUGHLY, CLOSELY = 1e-4, 1e-5
+ROUGHLY, CLOSELY = 1e-3, 1e-4
 """A step that gains less is the last one: for decoders that are compared, and for the one that is kept."""
 
 PATIENCE = 2
@@ -265,10 +265,10 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, scores: FloatArray, classes: IntArray) -> Outcome:
-        from scipy.special import logsumexp
-
-        log_losses = logsumexp(scores, axis=1) - scores[np.arange(len(classes)), classes]
-        return cls(log_losses, scores.argmax(axis=1) == classes)
+        best = scores.argmax(axis=1)
+        scores = scores - scores[np.arange(len(classes)), best][:, None]
+        log_losses = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(classes)), classes]
+        return cls(log_losses, best == classes)
 
     @classmethod
     def joined(cls, outcomes: Sequence[Outcome]) -> Outcome:

@@ -32,7 +32,7 @@ MAX_MARGINS = 20_000
 MAX_WORK_OF_GRADIENT = 10**9
 """If one gradient takes more multiplications, fewer rows are drawn, but at least two for every class."""
 
-ENOUGH_HELD_OUT = 2_000
+ENOUGH_HELD_OUT = 100
 """This many held-out rows suffice to compare the strengths; then no further fold is held out."""
 
 
@@ -125,7 +125,7 @@ def fit_decoder(
         bits benefit, often a lot; trees do not.
     sample_weight : array-like of shape (n_samples,), optional
         How much each sample counts.
-    strengths : sequence of float, default=(inf, 25, 5, 1, 0.2, 0.04, 0.008, 0.0016)
+    strengths : sequence of float, default=(inf, 25, 1, 0.04, 0.0016)
         The strengths to compare, strongest first. The first is infinite: the coding matrix, times one factor.
     held_out_margins : array of shape (n_samples, n_bits), optional
         What stands for the margins of a sample while it is held out, if not the same: margins that reveal less about

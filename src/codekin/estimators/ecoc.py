@@ -33,7 +33,6 @@ from codekin.estimators.metadata import (
 )
 from codekin.fitting.choice import Chosen, choose_plan, planned
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
-from codekin.fitting.joint import or_joint
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import IndependentBits, Learner, is_named, learner_of
 from codekin.model import Model
@@ -244,9 +243,7 @@ class ECOCClassifier(
         n_rounds = 1 + N_FOLDS if self.calibrate == "cv" else 1
         context = begin_callbacks(self, plan.learner, n_rounds * plan.codebook.n_bits)
         samples = Samples(X, class_index, params.get("sample_weight"))
-        fit = fit_model(plan, samples, alternatives=alternatives, orders=orders)
-        given = self.get_params(deep=False)
-        self._take_parts(or_joint(fit, given, self._bit_classifier(), samples, seed=plan.seed))
+        self._take_parts(fit_model(plan, samples, alternatives=alternatives, orders=orders))
         context.call_on_fit_task_end(estimator=self)
         return self
 

@@ -1,15 +1,15 @@
 """Whether a code pays: the learner as it is against a code of its bits, on samples that neither has learned from.
 
 The learner as it is has no code: a single column with a symbol for every class. It is the simpler choice, so a code is
-taken only if it is ahead by more than a standard error. The margins of the held-out samples serve everything: the
-choice, the weights of a learned decoder, and a temperature for probabilities.
+taken only if it is clearly ahead. A code keeps this column among its own, where it can, and so adds to what the learner
+knows. The margins of the held-out samples serve everything: the choice, the weights of a learned decoder, and a
+temperature for probabilities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,19 +19,22 @@ from sklearn.utils import get_tags
 
 from codekin._system.messages import counted
 from codekin.code import Code, FloatArray, IntArray
-from codekin.codebooks import dense_random
-from codekin.codebooks.symbols import single_column
+from codekin.codebooks import dense_random, one_vs_rest
+from codekin.codebooks.symbols import beside_all_classes, single_column
 from codekin.decoding import fit_decoder
-from codekin.decoding.decoder_fit import DecoderFit
+from codekin.decoding.learned import LearnedDecoder
 from codekin.fitting.codes import are_alike
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import MAX_COLUMNS, Alternatives, Plan, Seed, code_plan, n_dense_bits
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import Learner
+from codekin.learners.at_once import BitsAtOnce, learns_at_once
 from codekin.learners.estimators import (
     declared_limit,
     describes_classes,
     is_tree,
+    learns_jointly,
+    learns_linearly,
     way_of_learning,
 )
 from codekin.progress import stage
@@ -47,14 +50,20 @@ MOST_FOLDS = 3
 """The most folds that are held out of a learner that is tried without a code."""
 LEARNED_PER_CLASS = 20
 """But it learns from this many for each class, if there are so many."""
-CLEAR, CLEAR_WEIGHTS = 1.0, 2.0
-"""A code counts as better if it is so by more than this many standard errors, and so do weights of the learner's own
-probabilities, which were fitted to the same samples."""
-CLEAR_REST = 0.5
-"""The same for one-vs-rest, since neither it nor the learner as it is may be much better than the other, and for codes
-of single trees, which are better on most tables."""
-MOST_COLUMNS = 2
-"""With more columns per dense one, one-vs-rest is tried only if the dense code is not ahead: it would take long."""
+CLEAR, CLEAR_OF_REST, CLEAR_WEIGHTS = 1.0, 2.0, 2.0
+"""A code counts as better if it is so by more than this many standard errors, one-vs-rest by more than the second
+number, and weights of the learner's own probabilities, which were fitted to the same samples, by the third."""
+MOST_BESIDE = 50
+"""With more classes, no column of all classes is put beside others: every column would get a margin for each class."""
+OF_ALL, OF_REST = 1 / 2, 1 / 3
+"""What the logarithms of the probabilities of a column of all classes and of each column of one-vs-rest beside it
+count: their errors are alike."""
+OF_DENSE, LEAST_SURE = 5.0, 1 / 5
+"""Dense columns together count this many times as much as a column of all classes beside them. Single trees are much
+too sure: so much is left of the logarithms."""
+MORE_COLUMNS = 2
+"""So many dense columns more than classes at most are put beside one of all classes: they take little longer to learn
+than one-vs-rest."""
 STRENGTHS = (np.inf, 1.0, 0.1, 0.01)
 """How strongly such weights are pulled towards the learner's own probabilities. Only learners that describe classes get
 any: margins of others depend on how many samples they have learned from, and a trial has fewer."""
@@ -102,71 +111,84 @@ def choose_plan(
     """The plan of a fit from the parameters of a :class:`codekin.ECOCClassifier`: see :func:`code_plan`.
 
     If the code is left open, held-out samples choose between the learner as it is and a code. Linear learners get a
-    code without a trial: their decoder is compared with one-vs-rest in any case. Single trees need less evidence for a
-    dense code: trees of different columns err differently. Neighbours, and learners that describe each class on its
-    own, get none: their bits know nothing more.
+    code without a trial: their decoder is compared with one-vs-rest in any case. Neighbours, and learners that describe
+    each class on its own, get none: their bits know nothing more. Where several fits are better than one, there is no
+    trial either: a column of all classes gets others beside it, dense ones for single trees and otherwise one-vs-rest.
     """
     way = "linear" if classifier is None else way_of_learning(classifier)
-    may_gain = way != "classes"
-    if are_alike(samples.X) or not is_open(given, classifier, n_classes) or way == "linear":
-        return planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
+    is_left_open = is_open(given, classifier, n_classes) and not are_alike(samples.X)
+    if not is_left_open or way == "linear":
+        chosen = planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
+        return _at_once(chosen, classifier, samples) if is_left_open else chosen
     trial = _Trial.of(learner, samples, np.random.default_rng((*seed, 1)))
 
     def plan_of(policy: str = "", **settings: Any) -> Chosen:
         changed = {**given, **settings}
         return planned(changed, classifier, learner, samples, n_classes=n_classes, seed=seed, policy=policy)
 
-    n_bits = n_dense_bits(n_classes)
-    quick = partial(dense_random, n_draws=FEW_DRAWS)
-    dense = partial(plan_of, policy=given["assignment"], codebook=quick, n_bits=n_bits, assignment="steepest_descent")
     alone = plan_of(codebook=single_column(n_classes))
     if len(trial.rows) < LEAST_SAMPLES:
         few = f"there are fewer than {LEAST_SAMPLES} samples, and its bits would know nothing more"
-        return plan_of() if may_gain else alone.because(few)
+        return plan_of() if way != "classes" else alone.because(few)
     with stage("trying the learner without a code"):
-        splits = trial.parts(n_classes) if may_gain else trial.folds()
+        splits = trial.folds() if way == "classes" else trial.parts(n_classes)
         own = trial.judged(alone, splits)
     if own is None:
         return plan_of()
-    if not may_gain:
+    if way == "classes":
         return own.chosen.because(f"{own.text}, and its bits would know nothing more; {own.probabilities}")
-    least = CLEAR_REST if is_tree(classifier) else CLEAR
-    best = _against_codes(trial, own, splits, dense, partial(plan_of, codebook="one_vs_rest"), least=least)
-    if best.chosen.plan.codebook is alone.plan.codebook and len(trial.rows) > LARGER_PART * MOST_LEARNED:
-        again = trial.judged(alone, trial.folds())
-        best = best if again is None else again.because(best.chosen.plan.reason)
-    return best.chosen
-
-
-def _against_codes(
-    trial: _Trial,
-    own: _Judged,
-    splits: list[Split],
-    dense: Callable[[], Chosen],
-    one_vs_rest: Callable[[], Chosen],
-    *,
-    least: float,
-) -> _Judged:
-    """The learner as it is, or the better one of two codes that is ahead of it.
-
-    - ``least``: by how many standard errors a dense code has to be ahead.
-    """
+    has_dense = is_tree(classifier) or not (way == "varied" or learns_linearly(classifier))
+    settings = _dense(given, n_classes, np.random.default_rng((*seed, 3))) if has_dense else {"codebook": "one_vs_rest"}
+    if way == "varied" and n_classes <= MOST_BESIDE:
+        both = plan_of(**(settings if has_dense else {"codebook": beside_all_classes(one_vs_rest(n_classes))}))
+        return _decoded_together(both, has_dense).because("several fits of this learner are better than one")
     with stage("trying a code"):
-        other = trial.judged(dense(), splits)
+        rival = plan_of(**settings)
+        other = trial.judged(rival, splits)
     assert other is not None
-    plan, is_ahead = other.chosen.plan, other.is_ahead_of(own, least)
-    bits = f"{counted(plan.codebook.n_bits, 'bit')} get {other.accuracy:.1%}"
-    if is_ahead and plan.n_classes > MOST_COLUMNS * plan.codebook.n_bits:
-        return other.because(f"{own.text}, {bits}")
-    with stage("trying one-vs-rest"):
-        rest = trial.judged(one_vs_rest(), splits)
-    assert rest is not None
-    text = f"{own.text}, {bits}, one-vs-rest {rest.accuracy:.1%}"
-    if is_ahead and other.accuracy >= rest.accuracy:
-        return other.because(text)
-    if rest.is_ahead_of(own, CLEAR_REST):
-        return rest.because(text)
-    return own.because(f"{text}; {own.probabilities}")
+    text = f"{own.text}, {counted(rival.plan.codebook.n_bits, 'column')} {other.accuracy:.1%}"
+    best = other if other.is_ahead_of(own, CLEAR if has_dense else CLEAR_OF_REST) else own
+    if best is own and len(trial.rows) > LARGER_PART * MOST_LEARNED:
+        best = trial.judged(alone, trial.folds()) or own
+    return best.chosen.because(text if best is other else f"{text}; {best.probabilities}")
+
+
+def _dense(given: Mapping[str, Any], n_classes: int, rng: np.random.Generator) -> dict[str, Any]:
+    """The settings of dense columns, beside a column of all classes if these are few enough."""
+    n_bits = n_dense_bits(n_classes)
+    if n_classes <= MOST_BESIDE:
+        n_bits = min(n_bits, n_classes + MORE_COLUMNS)
+        return {"codebook": beside_all_classes(dense_random(n_classes, n_bits=n_bits, rng=rng, n_draws=FEW_DRAWS))}
+    columns = dense_random(n_classes, n_bits=n_bits, rng=rng, n_draws=FEW_DRAWS)
+    return {"codebook": columns, "policy": given["assignment"], "assignment": "steepest_descent"}
+
+
+def _decoded_together(chosen: Chosen, has_dense: bool) -> Chosen:
+    """The same plan, decoded by how much a column of all classes and those beside it count."""
+    code = Code(chosen.plan.codebook, chosen.orders.first)
+    of_dense = LEAST_SURE * np.array([1.0, OF_DENSE / (code.n_bits - 1)])
+    counts = _counts(code, *(of_dense if has_dense else (OF_ALL, OF_REST)))
+    return _with_decoder(chosen, LearnedDecoder(code.indicators * counts, np.zeros(code.n_classes), chosen.plan.loss))
+
+
+def _at_once(chosen: Chosen, classifier: Any, samples: Samples) -> Chosen:
+    """The same plan, whose bits come from one fit of all classes if that is possible."""
+    plan = chosen.plan
+    if plan.codebook.name != "one_vs_rest" or not learns_at_once(classifier, samples, plan.n_classes):
+        return chosen
+    given: Any = plan.learner
+    learner = BitsAtOnce(given.estimator, given.n_jobs, given.fit_params, given.tasks)
+    chosen = chosen._replace(plan=replace(plan, learner=learner))
+    if not learns_jointly(classifier):
+        return chosen
+    return chosen.because(f"{plan.reason}; one regression of all classes learns all bits")
+
+
+def _counts(code: Code, of_all: float, of_each: float) -> FloatArray:
+    """How much each margin counts: those of a column of all classes, and of each column beside it."""
+    if code.n_bits == 1 or not code.codebook.has_symbol_margins:
+        return np.ones(code.n_margins)
+    return np.repeat([of_all] + [of_each] * (code.n_bits - 1), code.codebook.n_symbols)
 
 
 def is_open(given: Mapping[str, Any], classifier: Any, n_classes: int) -> bool:
@@ -276,7 +298,8 @@ class _Trial:
         """How good a plan is on samples that are held out; None if its learner cannot learn all classes at once."""
         plan, rng = chosen.plan, self.rng.spawn(1)[0]
         code = Code(plan.codebook, chosen.orders.first)
-        is_alone, margins = code.codebook.has_symbol_margins, []
+        is_alone, margins = code.n_bits == 1, []
+        counts = _counts(code, 1.0, OF_DENSE / max(code.n_bits - 1, 1))
         for learned, held_out in splits:
             class_index = np.full(len(self.samples), -1)
             class_index[learned] = self.samples.class_index[learned]
@@ -288,21 +311,23 @@ class _Trial:
                     return None
                 raise
         rows = np.concatenate([held_out for _, held_out in splits])
-        classes, weights, values = self.samples.class_index[rows], self.weights[rows], np.concatenate(margins)
+        classes, weights = self.samples.class_index[rows], self.weights[rows]
+        values = np.concatenate(margins) * counts
         strengths = STRENGTHS if describes_classes(self.learner.estimator) else STRENGTHS[:1]
         found = fit_decoder(values, classes, code, loss=plan.loss, sample_weight=weights, strengths=strengths, rng=SEED)
         some = found.held_out
         if not is_alone:
-            return _Judged(_with_decoder(chosen, found), found.is_right, weights[some])
+            decoder = replace(found.decoder, weights=found.decoder.weights * counts)
+            return _Judged(_with_decoder(chosen, decoder), found.is_right, weights[some])
         is_right = values[some].argmax(axis=1) == classes[some]
         if is_clear(found.is_right, is_right, weights[some], CLEAR_WEIGHTS):
-            chosen, changed = _with_decoder(chosen, found), "its probabilities are weighted for each class"
+            chosen, changed = _with_decoder(chosen, found.decoder), "its probabilities are weighted for each class"
             return _Judged(chosen, found.is_right, weights[some], changed)
         found, log_losses = found.scaled(), -log_softmax(values[some], axis=1)[np.arange(len(some)), classes[some]]
         mean = float(np.average(log_losses, weights=weights[some]))
         if found.log_loss < (1 - CLEAR_GAIN) * mean and is_clear(log_losses, found.sample_log_losses, weights[some]):
             changed = f"one temperature reduces its log loss from {mean:.3f} to {found.log_loss:.3f}"
-            return _Judged(_with_decoder(chosen, found), is_right, weights[some], changed)
+            return _Judged(_with_decoder(chosen, found.decoder), is_right, weights[some], changed)
         return _Judged(chosen, is_right, weights[some], "its probabilities are its own")
 
 
@@ -310,5 +335,5 @@ SEED = 0
 """All decoders are compared on the same folds."""
 
 
-def _with_decoder(chosen: Chosen, found: DecoderFit) -> Chosen:
-    return chosen._replace(alternatives=Alternatives(decoder_fit=found))
+def _with_decoder(chosen: Chosen, decoder: LearnedDecoder) -> Chosen:
+    return chosen._replace(alternatives=Alternatives(decoder=decoder))

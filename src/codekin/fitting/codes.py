@@ -208,7 +208,7 @@ def learned_code(
         of_classes = LearnedDecoder(nothing, np.log(sizes / sizes.sum()), decoder.loss)
         return LearnedCode(replace(member, decoder=of_classes), decoder.loss)
     if known is not None:
-        return LearnedCode(replace(member, decoder=known.decoder), decoder.loss, known)
+        return LearnedCode(replace(member, decoder=known), decoder.loss)
     fit, rng = None, rng.spawn(1)[0]
     if plan.decoding == "learned" or learned_decoding:
         fit = learned_decoder(plan, member, samples, rng, is_trial=plan.decoding != "learned")

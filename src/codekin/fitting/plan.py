@@ -15,7 +15,7 @@ from codekin.code.codebook import MAX_SYMBOLS, kind_of_matrix, symbol_parameters
 from codekin.code.tree import label_tree
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.codebooks.classic import DENSE_BITS_PER_DOUBLING, default_n_bits, n_binary_columns
-from codekin.decoding.decoder_fit import DecoderFit
+from codekin.decoding.learned import LearnedDecoder
 from codekin.decoding.losses import LossLike
 from codekin.fitting.classes import Classes, classes_as_learned, column_trials
 from codekin.fitting.defaults import MAX_CLUSTERED_CLASSES, FitSettings, tree_learner, trellis_learner
@@ -122,12 +122,12 @@ class Alternatives(NamedTuple):
 
     - ``assignments``: the policies that a trial compares, if there are several; the plan has the first.
     - ``learned_decoding``: whether a decoder is learned for a plan that decodes by the loss, and taken if it is better.
-    - ``decoder_fit``: a decoder that a trial has learned already, and that is taken.
+    - ``decoder``: one that is known already, and that is taken.
     """
 
     assignments: tuple[str, ...] = ()
     learned_decoding: bool = False
-    decoder_fit: DecoderFit | None = None
+    decoder: LearnedDecoder | None = None
 
 
 def _plain(value: Any) -> Any:

@@ -135,6 +135,7 @@ def way_of_learning(estimator: Any) -> str:
 
     - "linear": it is linear, and decoders weigh its bits.
     - "classes": sets are no better than classes, since it votes, or describes each class on its own.
+    - "varied": several fits together are better than one, as of trees, forests, bags and networks.
     - "sets": they may be.
 
     >>> from sklearn.svm import SVC, LinearSVC
@@ -143,11 +144,17 @@ def way_of_learning(estimator: Any) -> str:
     ('linear', 'classes', 'sets')
     """
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
     from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
+    from sklearn.neural_network import MLPClassifier
 
     last = last_step(estimator)
     if describes_classes(last) or isinstance(last, KNeighborsClassifier | RadiusNeighborsClassifier):
         return "classes"
+    if is_tree(last) or isinstance(last, RandomForestClassifier | ExtraTreesClassifier):
+        return "varied"
+    if isinstance(last, BaggingClassifier | MLPClassifier):
+        return "varied"
     is_discriminant = isinstance(last, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
     return "linear" if learns_linearly(estimator) and not is_discriminant else "sets"
 

@@ -83,12 +83,14 @@ class EstimatorBits:
     - ``predictors``: fitted binary classifiers with classes 0 and 1, or ``ConstantBit``; regressors of real bits.
     - ``columns`` of shape (n_bits, n_features): for precomputed kernels, the training samples of each bit.
     - ``symbols``: for columns with more than two symbols, those that each predictor knows, in the order of its classes.
+    - ``are_joint``: whether they are the scores of the classes of one logistic regression.
     """
 
     predictors: Sequence[Any] = field(repr=False)
     columns: NDArray[np.bool_] | None = field(default=None, repr=False)
     symbols: Sequence[IntArray] | None = field(default=None, repr=False)
     n_symbols: int = 2
+    are_joint: bool = False
 
     @property
     def n_bits(self) -> int:

@@ -17,12 +17,13 @@ in high dimensions", ICML 2018.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.feature_selection import SelectorMixin
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC
@@ -87,6 +88,7 @@ def approximate_out_of_fold_margins(
     is_constant = np.array([isinstance(predictor, ConstantBit) for predictor in predictors])
     if is_constant.all() or None in [_objective(one) for one in predictors if not isinstance(one, ConstantBit)]:
         return None
+    joint = bits.are_joint
     known = np.flatnonzero(class_index >= 0)
     fold_of_sample = stratified_folds(class_index[known], N_FOLDS, rng)
     folds = [known[fold_of_sample == fold] for fold in range(N_FOLDS)]
@@ -102,12 +104,13 @@ def approximate_out_of_fold_margins(
         if isinstance(predictor, ConstantBit):
             margins[:, bit] = predictor.sign * CONSTANT_MARGIN
     with single_blas():  # sums must not depend on the number of threads
-        for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X):
+        for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X, are_joint=joint):
             if not _are_numbers(X):
                 return None
             learners = [steps_of(predictors[bit])[-1] for bit in columns]
             lesson = _LinearLesson.of(X, entries[:, columns], is_used[:, columns], samples.weights, learners)
-            if not are_few and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
+            lesson = lesson._replace(objective=lesson.objective._replace(loss="softmax")) if joint else lesson
+            if not (are_few or joint) and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
                 margins[np.ix_(known, columns)] = lesson.without_each(known)
                 for fold in folds if has_both else ():
                     by_fifths[np.ix_(fold, columns)] = lesson.without(fold)
@@ -137,8 +140,11 @@ def _basis(own: Margins) -> FloatArray:
     return np.asarray(vectors[:, values > least])
 
 
-def _groups(predictors: Sequence[Any], columns: IntArray, X: Any) -> Iterator[tuple[IntArray, Any]]:
-    """Groups of bits with the same features, and these; each bit after a transformation has its own."""
+def _groups(predictors: Sequence[Any], columns: IntArray, X: Any, *, are_joint: bool) -> Iterator[tuple[IntArray, Any]]:
+    """Groups of bits with the same features, and these; after a transformation, each bit has its own, or all one."""
+    if are_joint:
+        yield columns, predictors[0][:-1].transform(X) if hasattr(predictors[0], "steps") else X
+        return
     is_plain = np.array([not hasattr(predictors[bit], "steps") for bit in columns])
     if is_plain.any():
         yield columns[is_plain], X
@@ -164,6 +170,9 @@ class _Objective(NamedTuple):
         """The first and second derivatives of the loss with respect to the margins; only squares have real bits."""
         if self.loss == "squared":
             return self.factor * (margins - bits), np.full_like(margins, self.factor)
+        if self.loss == "softmax":
+            shares = softmax(margins, axis=1)
+            return self.factor * (shares - (bits > 0)), self.factor * np.maximum(shares, LEAST_SLOPE)
         z = bits * margins
         if self.loss == "logistic":
             wrong = expit(-z)
@@ -291,37 +300,44 @@ class _LinearLesson(NamedTuple):
         squares = A.multiply(A) if hasattr(A, "multiply") else np.square(A)
         turned = A.T.tocsr() if hasattr(A, "tocsr") else A.T
         margins = np.empty((len(rows), self.bits.shape[1]))
-        for start in range(0, margins.shape[1], BITS_PER_BLOCK):  # few enough for the cache
-            some = slice(start, start + BITS_PER_BLOCK)
+        is_joint = self.objective.loss == "softmax"
+        n_at_once = margins.shape[1] if is_joint else BITS_PER_BLOCK
+        for start in range(0, margins.shape[1], n_at_once):  # few enough for the cache
+            some = slice(start, start + n_at_once)
             kept = self._replace(A=A, bits=self.bits[:, some], counts=self.counts[:, some] * is_kept)
             weights, penalties = self.weights[:, some].astype(np.float32), self.penalties[:, None].astype(np.float32)
             for _ in range(NEWTON_STEPS):
                 first, second = (values.astype(np.float32) for values in kept.derivatives(weights)[1:])
                 gradient = turned @ first + penalties * weights
                 scale = squares.T @ second + penalties
+                shares = second / np.maximum(second.sum(axis=1, keepdims=True), TINY) if is_joint else None
 
-                def times(V: Any, second: Any = second, penalties: Any = penalties) -> Any:
-                    return turned @ (second * (A @ V)) + penalties * V
+                def times(V: Any, second: Any = second, penalties: Any = penalties, shares: Any = shares) -> Any:
+                    moved = A @ V
+                    if shares is not None:  # what one class gains, the others lose
+                        moved -= (shares * moved).sum(axis=1, keepdims=True)
+                    return turned @ (second * moved) + penalties * V
 
-                weights -= _conjugate_gradients(times, gradient, scale)
+                weights -= _conjugate_gradients(times, gradient, scale, are_joint=is_joint)
             margins[:, some] = self.A[rows] @ weights
         return margins
 
 
-def _conjugate_gradients(times: Callable[[Any], Any], target: Any, scale: Any) -> Any:
+def _conjugate_gradients(times: Callable[[Any], Any], target: Any, scale: Any, *, are_joint: bool) -> Any:
     """Approximate solutions of the systems with the diagonals ``scale``: a few steps from zero.
 
-    ``times`` multiplies the matrix of each bit by its column.
+    ``times`` multiplies the matrix of each bit by its column, or the matrix of all bits by all columns.
     """
+    product = np.vdot if are_joint else partial(np.einsum, "fb,fb->b")
     found, residual = np.zeros_like(target), target
     direction = scaled = residual / scale
-    size = np.einsum("fb,fb->b", residual, scaled)
+    size: Any = product(residual, scaled)
     for _ in range(GRADIENT_STEPS):
         image = times(direction)
-        step = size / np.maximum(np.einsum("fb,fb->b", direction, image), TINY)
+        step = size / np.maximum(product(direction, image), TINY)
         found += step * direction
         residual = residual - step * image
         scaled = residual / scale
-        size, last = np.einsum("fb,fb->b", residual, scaled), size
+        size, last = product(residual, scaled), size
         direction = scaled + size / np.maximum(last, TINY) * direction
     return found
