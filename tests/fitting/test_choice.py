@@ -2,17 +2,22 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier, load_model, save_model
 from codekin.code import Assignment, Code
 from codekin.codebooks.symbols import single_column
 from codekin.decoding import fit_decoder
+from codekin.learners.estimators import LEAST_PROBABILITY
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +54,59 @@ def test_naive_bayes_is_better_and_surer_than_alone(digits):
     assert ours < theirs / 2
 
 
-def test_trees_get_a_code_with_one_temperature(digits):
+def test_trees_get_dense_columns_beside_one_of_all_classes(digits):
     X, y, X_test, truth = digits
     classifier = ECOCClassifier(DecisionTreeClassifier(random_state=0), random_state=0).fit(X, y)
-    assert classifier.coding_matrix_.shape == (10, 15)
+    matrix = classifier.coding_matrix_
+    assert matrix.shape == (10, 13)
+    np.testing.assert_array_equal(np.sort(matrix[:, 0]), np.arange(10))
+    assert matrix[:, 1:].max() == 1
     assert classifier.decoding_ == "learned"
-    assert classifier.assignment_.policy == "preserving"
     assert classifier.score(X_test, truth) > DecisionTreeClassifier(random_state=0).fit(X, y).score(X_test, truth)
+
+
+@pytest.mark.parametrize("learner", [RandomForestClassifier(5, random_state=0), MLPClassifier(8, max_iter=20)])
+def test_forests_and_networks_get_one_vs_rest_beside_a_column_of_all_classes(digits, learner):
+    X, y, X_test, _ = digits
+    classifier = ECOCClassifier(learner.set_params(random_state=0), random_state=0).fit(X, y)
+    alone, rest = clone(learner).fit(X, y), OneVsRestClassifier(clone(learner)).fit(X, y)
+    theirs = np.column_stack([one.predict_proba(X_test)[:, 1] for one in rest.estimators_])
+    least = LEAST_PROBABILITY
+    own = np.log((1 - least) * alone.predict_proba(X_test) + least / 10)
+    pairs = [np.log((1 - least) * p + least / 2) for p in (theirs, 1 - theirs)]
+    scores = own / 2 + (pairs[0] - pairs[1]) / 3
+    expected = np.exp(scores - scores.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(classifier.predict_proba(X_test), expected, rtol=1e-3, atol=1e-6)
+    assert "several fits of this learner are better than one" in classifier.report().codebook_reason
+
+
+def test_with_many_classes_forests_get_no_column_beside_that_of_all():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(60), 8)
+    X = rng.normal(size=(60, 5))[y] + 0.3 * rng.normal(size=(480, 5))
+    classifier = ECOCClassifier(RandomForestClassifier(3, random_state=0), random_state=0).fit(X, y)
+    assert not classifier.codebook_.name.startswith("one_vs_rest beside")
+
+
+def test_boosting_is_left_as_it_is_where_columns_are_not_ahead(digits):
+    X, y, X_test, _ = digits
+    X, X_test, y = X[:, :4], X_test[:, :4], np.roll(y, 1)
+    learner = GradientBoostingClassifier(n_estimators=2, max_depth=1, random_state=0)
+    classifier = ECOCClassifier(learner, random_state=0).fit(X, y)
+    assert "no code: the learner as it is" in str(classifier.report())
+    np.testing.assert_array_equal(classifier.predict(X_test), clone(learner).fit(X, y).predict(X_test))
+
+
+def test_discriminants_of_features_that_determine_each_other_get_one_vs_rest():
+    rng = np.random.default_rng(0)
+    levels = rng.integers(3, size=(800, 4))
+    y = np.where(levels[:, 0] == 0, 0, 1 + (levels[:, 1] + levels[:, 2] > 2))
+    y[rng.random(800) < 0.1 * (y > 0)] = 3
+    X = np.eye(3)[levels].reshape(800, 12)
+    classifier = ECOCClassifier(LinearDiscriminantAnalysis(), random_state=0).fit(X[:500], y[:500])
+    alone = LinearDiscriminantAnalysis().fit(X[:500], y[:500])
+    assert classifier.score(X[500:], y[500:]) > alone.score(X[500:], y[500:]) - 0.02
 
 
 @pytest.mark.parametrize(

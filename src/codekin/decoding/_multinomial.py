@@ -48,7 +48,7 @@ then is compared, and kept, like any other fit."""
 MIN_GRADIENTS, MAX_GRADIENTS = 3, 60
 """For one strength."""
 
-ROUGHLY, CLOSELY = 1e-3, 1e-4
+ROUGHLY, CLOSELY = 1e-3, 1e-5
 """A step that gains less is the last one: for decoders that are compared, and for the one that is kept."""
 
 PATIENCE = 2

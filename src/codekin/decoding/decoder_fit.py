@@ -32,8 +32,9 @@ MAX_MARGINS = 20_000
 MAX_WORK_OF_GRADIENT = 10**9
 """If one gradient takes more multiplications, fewer rows are drawn, but at least two for every class."""
 
-ENOUGH_HELD_OUT = 100
-"""This many held-out rows suffice to compare the strengths; then no further fold is held out."""
+ENOUGH_HELD_OUT, ENOUGH_FOR_PRODUCTS = 2_000, 100
+"""This many held-out rows suffice to compare the strengths; then no further fold is held out. With products, whose
+weights take longer and either gain much or little, fewer do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,8 @@ def fit_decoder(
     n_folds = min(N_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
     # Nothing is fitted for infinite strength, so that every sample can be held out.
-    n_needed = -(-ENOUGH_HELD_OUT * n_folds // len(rows)) if len(strengths) > 1 else n_folds
+    enough = ENOUGH_FOR_PRODUCTS if with_products else ENOUGH_HELD_OUT
+    n_needed = -(-enough * n_folds // len(rows)) if len(strengths) > 1 else n_folds
     held_out = [np.flatnonzero(fold_of_row == fold) for fold in range(min(n_folds, n_needed))]
     decoder, tried, chosen = choose_decoder(
         *(margins, classes, weights, held_out),

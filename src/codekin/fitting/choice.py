@@ -43,7 +43,7 @@ from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 LEAST_SAMPLES = 50
 """Fewer samples are too few to hold some out."""
 FEW_SAMPLES, LARGER_PART = 300, 3
-"""The trial of a code learns from a third of the samples; of fewer than these, from either half in turn."""
+"""The trial of a code learns from a third of the samples; of fewer than these, from half."""
 MOST_LEARNED, MOST_HELD_OUT = 5_000, 2_500
 """The most samples that the trial of a code learns from, and that are held out."""
 MOST_FOLDS = 3
@@ -267,11 +267,9 @@ class _Trial:
 
     def parts(self, n_classes: int) -> list[Split]:
         """The samples to learn from, and those that are held out: few are enough to compare two learners."""
-        are_few = len(self.rows) < FEW_SAMPLES
-        fold = stratified_folds(self.samples.class_index[self.rows], 2 if are_few else LARGER_PART, self.rng)
+        n_parts = 2 if len(self.rows) < FEW_SAMPLES else LARGER_PART
+        fold = stratified_folds(self.samples.class_index[self.rows], n_parts, self.rng)
         first, others = self.rows[fold == 0], self.rows[fold > 0]
-        if are_few:
-            return [(first, others), (others, first)]
         most = max(MOST_LEARNED, LEARNED_PER_CLASS * n_classes)
         return [(self._some(first, most), self._some(others, MOST_HELD_OUT))]
 
