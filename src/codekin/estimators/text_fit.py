@@ -22,7 +22,7 @@ from codekin.estimators.text_predictions import TextPredictions, encoded_labels
 from codekin.fitting.defaults import may_be_flat, with_less_memory
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.learners import Checkpoints, EpochReport
-from codekin.measures import Baselines
+from codekin.measures.predictions import Baselines
 from codekin.progress import Progress, report, reported, subscribe
 from codekin.samples import EncodedLabels
 from codekin.states import input_bytes
