@@ -330,7 +330,7 @@ class ECOCClassifier(
     def _plan(self, params: Mapping[str, Any], samples: Samples, choose: Callable[..., Chosen]) -> Chosen:
         """All settings of a fit, with the arguments of the learners, and the code for the samples."""
         classifier, learner = self._bit_classifier(), self._bit_learner(params)
-        given, (n_classes, seed) = self.get_params(deep=False), self._n_classes_and_seed()
+        given, n_classes, seed = self._choices()
         return choose(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:

@@ -37,6 +37,7 @@ from codekin.learners.estimators import (
     learns_linearly,
     way_of_learning,
 )
+from codekin.measures.predictions import is_clear
 from codekin.progress import stage
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
@@ -224,25 +225,15 @@ class _Judged(NamedTuple):
         return float(np.average(self.is_right, weights=self.weights))
 
     @property
-    def held_out(self) -> str:
-        return f"of {counted(len(self.is_right), 'held-out sample')} right"
-
-    @property
     def text(self) -> str:
-        return f"the learner as it is gets {self.accuracy:.1%} {self.held_out}"
+        n_held_out = counted(len(self.is_right), "held-out sample")
+        return f"the learner as it is gets {self.accuracy:.1%} of {n_held_out} right"
 
     def because(self, reason: str) -> _Judged:
         return self._replace(chosen=self.chosen.because(reason))
 
     def is_ahead_of(self, other: _Judged, least: float) -> bool:
         return is_clear(self.is_right, other.is_right, self.weights, least)
-
-
-def is_clear(larger: NDArray[Any], smaller: NDArray[Any], weights: FloatArray, least: float = CLEAR) -> bool:
-    """Whether numbers are larger than others of the same samples by more than some standard errors."""
-    gains, share = larger.astype(np.float64) - smaller, weights / weights.sum()
-    gain = float(share @ gains)
-    return bool(gain > 0 and gain > least * np.sqrt(share**2 @ (gains - gain) ** 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,10 +251,7 @@ class _Trial:
 
     @classmethod
     def of(cls, learner: Any, samples: Samples, rng: np.random.Generator) -> _Trial:
-        given = samples.weights
-        weights = np.ones(len(samples)) if given is None else np.asarray(given, dtype=np.float64)
-        rows = np.flatnonzero((samples.class_index >= 0) & (weights > 0))
-        return cls(replace(learner, tasks=None), samples, weights, rows, rng)
+        return cls(replace(learner, tasks=None), samples, *_weights_and_rows(samples), rng)
 
     def parts(self, n_classes: int) -> list[Split]:
         """The samples to learn from, and those that are held out: few are enough to compare two learners."""
@@ -331,6 +319,12 @@ class _Trial:
 
 SEED = 0
 """All decoders are compared on the same folds."""
+
+
+def _weights_and_rows(samples: Samples) -> tuple[FloatArray, IntArray]:
+    """The weights of samples, and the rows of those that have a class and a weight."""
+    weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
+    return weights, np.flatnonzero((samples.class_index >= 0) & (weights > 0))
 
 
 def _with_decoder(chosen: Chosen, decoder: LearnedDecoder) -> Chosen:

@@ -7,14 +7,13 @@ of a bit, and the class with the largest one is decoded.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from codekin.code import Code
-from codekin.learners.estimators import last_step, learns_jointly, seeded
+from codekin.learners.estimators import last_step, learns_jointly, predictors_of_classes, seeded
 from codekin.learners.independent import EstimatorBits, IndependentBits
 from codekin.samples import Samples, rows_at
 
@@ -57,16 +56,5 @@ class BitsAtOnce(IndependentBits):
                 pass
         X = samples.X if len(rows) == len(samples) else rows_at(samples.X, rows)
         learned.fit(X, samples.class_index[rows], **own)
-        predictors = [_of_class(learned, int(k)) for k in code.coding_matrix.argmax(axis=0)]
+        predictors = predictors_of_classes(learned, code.coding_matrix.argmax(axis=0))
         return EstimatorBits(predictors, are_joint=learns_jointly(learned))
-
-
-def _of_class(learned: Any, k: int) -> Any:
-    last = copy(last_step(learned))
-    last.coef_, last.classes_ = last.coef_[k : k + 1].copy(order="C"), np.arange(2)
-    last.intercept_ = np.atleast_1d(last.intercept_)[[k]] if np.ndim(last.intercept_) else last.intercept_
-    if not hasattr(learned, "steps"):
-        return last
-    own = copy(learned)
-    own.steps = [*own.steps[:-1], (own.steps[-1][0], last)]
-    return own
