@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from codekin import ECOCClassifier, load_model, save_model
 from codekin.code import Assignment, Code
 from codekin.codebooks import one_vs_rest
-from codekin.learners.at_once import BitsAtOnce
+from codekin.learners.independent import BitsAtOnce
 from codekin.learners.without_samples import approximate_out_of_fold_margins
 from codekin.samples import Samples, stratified_folds
 

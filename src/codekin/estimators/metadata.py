@@ -10,7 +10,9 @@ fitting works without them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import wraps
 from numbers import Number
 from types import MethodType, SimpleNamespace
@@ -24,7 +26,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 from codekin.code import IntArray
 from codekin.learners import Learner
 from codekin.learners.estimators import is_per_sample
-from codekin.learners.independent import BitTask, OtherSamples
+from codekin.learners.independent import OtherSamples
 
 __all__ = [
     "CallbackSupportMixin",
@@ -222,3 +224,19 @@ def begin_callbacks(owner: Any, learner: Learner, n_fits: int) -> Any:
     if tasks is not None and has_listeners:
         tasks.extend(BitTask(context.subcontext(task_name="bit", task_id=task), owner) for task in range(n_tasks))
     return context
+
+
+@dataclass(frozen=True, eq=False)
+class BitTask:
+    """Tells scikit-learn's callbacks that the fit of one bit begins and ends, on behalf of ``owner``."""
+
+    context: Any
+    owner: Any
+
+    @contextmanager
+    def around(self, estimator: Any) -> Iterator[None]:
+        takes_callbacks = hasattr(estimator, "set_callbacks")
+        with self.context.propagate_callback_context(estimator) if takes_callbacks else nullcontext():
+            self.context.call_on_fit_task_begin(estimator=self.owner)
+            yield
+        self.context.call_on_fit_task_end(estimator=self.owner)

@@ -28,15 +28,16 @@ from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import MAX_COLUMNS, Alternatives, Plan, Seed, code_plan, n_dense_bits
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import Learner
-from codekin.learners.at_once import BitsAtOnce, learns_at_once
 from codekin.learners.estimators import (
     declared_limit,
     describes_classes,
     is_tree,
+    learns_at_once,
     learns_jointly,
     learns_linearly,
     way_of_learning,
 )
+from codekin.learners.independent import BitsAtOnce
 from codekin.measures.predictions import is_clear
 from codekin.progress import stage
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
@@ -175,7 +176,7 @@ def _decoded_together(chosen: Chosen, has_dense: bool) -> Chosen:
 def _at_once(chosen: Chosen, classifier: Any, samples: Samples) -> Chosen:
     """The same plan, whose bits come from one fit of all classes if that is possible."""
     plan = chosen.plan
-    if plan.codebook.name != "one_vs_rest" or not learns_at_once(classifier, samples, plan.n_classes):
+    if plan.codebook.name != "one_vs_rest" or not learns_at_once(classifier, samples.X, plan.n_classes):
         return chosen
     given: Any = plan.learner
     learner = BitsAtOnce(given.estimator, given.n_jobs, given.fit_params, given.tasks)

@@ -131,6 +131,27 @@ def learns_jointly(estimator: Any) -> bool:
     )
 
 
+MOST_WEIGHTS, MOST_NUMBERS = 10**6, 10**7
+"""With more weights, the solver of all classes at once takes long, and much memory. With more numbers in the samples,
+times classes, the calls take little of the time, and support vector machines are learned by all workers."""
+
+
+def learns_at_once(estimator: Any, X: Any, n_classes: int) -> bool:
+    """Whether one fit of all classes gives the bits of one-vs-rest, or better ones."""
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.svm import LinearSVC
+
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or n_classes * shape[1] > MOST_WEIGHTS:
+        return False
+    if learns_jointly(estimator):
+        return True
+    last = last_step(estimator)
+    is_small = type(last) is RidgeClassifier or shape[0] * shape[1] * n_classes <= MOST_NUMBERS
+    is_same = type(last) is RidgeClassifier or (type(last) is LinearSVC and last.multi_class == "ovr")
+    return is_same and is_small and last.class_weight is None
+
+
 def way_of_learning(estimator: Any) -> str:
     """What a learner makes of sets of classes.
 

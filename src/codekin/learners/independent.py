@@ -8,8 +8,8 @@ estimators are stacked, so that the margins of all bits are one matrix product.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
@@ -28,28 +28,14 @@ from codekin.learners.estimators import (
     bit_margins,
     is_per_sample,
     is_plain_linear,
+    learns_jointly,
     natural_loss,
+    predictors_of_classes,
     seeded,
     symbol_margins,
 )
 from codekin.learners.linear import CONSTANT_MARGIN, LinearRows
 from codekin.samples import Samples, rows_at
-
-
-@dataclass(frozen=True, eq=False)
-class BitTask:
-    """Tells scikit-learn's callbacks that the fit of one bit begins and ends, on behalf of ``owner``."""
-
-    context: Any
-    owner: Any
-
-    @contextmanager
-    def around(self, estimator: Any) -> Iterator[None]:
-        takes_callbacks = hasattr(estimator, "set_callbacks")
-        with self.context.propagate_callback_context(estimator) if takes_callbacks else nullcontext():
-            self.context.call_on_fit_task_begin(estimator=self.owner)
-            yield
-        self.context.call_on_fit_task_end(estimator=self.owner)
 
 
 @dataclass(frozen=True)
@@ -155,14 +141,14 @@ class IndependentBits:
     fit_params : mapping, optional
         Further arguments of the estimator's ``fit``. Those with one entry per sample follow the samples of a bit;
         ``OtherSamples`` in them become labels and rows of each bit.
-    tasks : deque of BitTask, optional
+    tasks : deque, optional
         One is taken from the left for every bit that is fitted, for callbacks such as a progress bar.
     """
 
     estimator: Any
     n_jobs: int | None = None
     fit_params: Mapping[str, Any] | None = None
-    tasks: deque[BitTask] | None = None
+    tasks: deque[Any] | None = None
 
     learns_probabilities: ClassVar[bool] = False
     """False: bits can be calibrated one by one."""
@@ -245,6 +231,32 @@ class IndependentBits:
             if n_workers() > 1:
                 return EstimatorBits(list(share_work(fit, lesson, parts)))
         return EstimatorBits([fit(lesson, part) for part in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class BitsAtOnce(IndependentBits):
+    """Learns the bits of one-vs-rest by one fit of all classes, whose scores of the classes are the margins.
+
+    Linear support vector machines and ridge classifiers learn each class against the rest themselves, with fewer calls.
+    In a logistic regression the classes compete.
+    """
+
+    def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
+        """A predictor for each bit, with the weights of the class whose bit it is."""
+        weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights)
+        rows = np.flatnonzero((samples.class_index >= 0) & (weights > 0))
+        if len(np.unique(samples.class_index[rows])) < code.n_classes or self.fit_params:
+            return super().fit(samples, code, rng=rng)
+        learned = seeded(self.estimator, int(rng.integers(np.iinfo(np.int32).max)))
+        name = f"{learned.steps[-1][0]}__sample_weight" if hasattr(learned, "steps") else "sample_weight"
+        own = {} if samples.weights is None else {name: weights[rows]}
+        for task in [self.tasks.popleft() for _ in range(code.n_bits) if self.tasks]:
+            with task.around(learned):
+                pass
+        X = samples.X if len(rows) == len(samples) else rows_at(samples.X, rows)
+        learned.fit(X, samples.class_index[rows], **own)
+        predictors = predictors_of_classes(learned, code.coding_matrix.argmax(axis=0))
+        return EstimatorBits(predictors, are_joint=learns_jointly(learned))
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,7 +375,7 @@ def _draw_seeds(n_bits: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return rng.integers(np.iinfo(np.int32).max, size=n_bits)
 
 
-def _fit_bit(lesson: _Lesson, part: tuple[Any, int, BitTask | None]) -> Any:
+def _fit_bit(lesson: _Lesson, part: tuple[Any, int, Any]) -> Any:
     estimator, bit, task = part
     used, labels = lesson.labels(bit, lesson.class_index)
     present = lesson.present(bit)
