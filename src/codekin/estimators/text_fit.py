@@ -26,7 +26,7 @@ from codekin.fitting.setting import is_auto
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.learners import Checkpoints, EpochReport
-from codekin.measures import N_BEST, Baselines, Evaluation, evaluated
+from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
 from codekin.progress import Progress, report, reported, subscribe
 from codekin.samples import EncodedLabels, Samples
 from codekin.states import input_bytes

@@ -40,7 +40,7 @@ from codekin.learners.estimators import (
     way_of_learning,
 )
 from codekin.learners.independent import EstimatorBits
-from codekin.measures import is_clear
+from codekin.measures.predictions import is_clear
 from codekin.progress import stage
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 

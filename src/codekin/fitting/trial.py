@@ -20,7 +20,7 @@ from codekin.fitting.learned_vectors import centroids
 from codekin.learners import Learner
 from codekin.learners.calibration import least_between
 from codekin.learners.compact import Precision
-from codekin.measures import confidence_error
+from codekin.measures.predictions import confidence_error
 from codekin.model import FittedCode, Model
 from codekin.model.model import code_log_proba
 from codekin.model.reranking import CandidateSource, Reranking
