@@ -166,7 +166,7 @@ class CodewordStatistics:
                 return False
         return True
 
-    def has_equal_assignments(self) -> bool:
+    def _has_equal_assignments(self) -> bool:
         """Whether all assignments have the same score; warns unless they all give the same classifier."""
         if self.is_symmetric:
             return True

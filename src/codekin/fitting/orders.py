@@ -248,7 +248,7 @@ def _assignment_by_name(
     if name == "random":
         # Avoids computing distances, which may take long.
         return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
-    if name == "identity" or (name in POLICIES and (codebook.is_designed or codebook.has_equal_assignments())):
+    if name == "identity" or (name in POLICIES and (codebook.is_designed or codebook._has_equal_assignments())):
         # Distances would make no difference.
         policy = name if name in POLICIES else ""
         return Assignment(np.arange(classes.n_classes), method="identity", policy=policy), None
