@@ -195,8 +195,8 @@ class Cell:
         self.gain, self.error = gains.mean(), gains.std(ddof=1) / np.sqrt(len(gains))
         self.is_behind = -self.gain > max(self.error, LEAST_GAP)
         self.is_ahead = self.gain > max(self.error, LEAST_GAP)
-        theirs = np.nanmin([*[self.mean[name][1] for name in ("native", "one-vs-rest")], np.inf])
-        self.log_loss = self.mean[name][1] / theirs if np.isfinite(theirs) else np.nan
+        theirs, own = min(self.mean["native"][1], self.mean["one-vs-rest"][1]), self.mean[name][1]
+        self.log_loss = own / theirs if theirs > 0 else np.nan if np.isnan(own) else np.inf if own > 0 else 1.0
         self.time = self.mean[name][2] / self.mean["one-vs-rest"][2]
 
 

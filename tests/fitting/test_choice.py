@@ -58,7 +58,7 @@ def test_trees_get_dense_columns_beside_one_of_all_classes(digits):
     X, y, X_test, truth = digits
     classifier = ECOCClassifier(DecisionTreeClassifier(random_state=0), random_state=0).fit(X, y)
     matrix = classifier.coding_matrix_
-    assert matrix.shape == (10, 13)
+    assert matrix.shape == (10, 12)
     np.testing.assert_array_equal(np.sort(matrix[:, 0]), np.arange(10))
     assert matrix[:, 1:].max() == 1
     assert classifier.decoding_ == "learned"

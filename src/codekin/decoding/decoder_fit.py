@@ -36,6 +36,9 @@ ENOUGH_HELD_OUT, ENOUGH_FOR_PRODUCTS = 2_000, 100
 """This many held-out rows suffice to compare the strengths; then no further fold is held out. With products, whose
 weights take longer and either gain much or little, fewer do."""
 
+FEW_FOLDS = 3
+"""Without products, which need as many samples as there are."""
+
 
 @dataclass(frozen=True, eq=False)
 class DecoderFit:
@@ -172,7 +175,7 @@ def fit_decoder(
     judged = None if held_out_margins is None else as_margins(held_out_margins, n_bits)[rows]
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
     judged = margins if judged is None else judged
-    n_folds = min(N_FOLDS, len(rows))
+    n_folds = min(N_FOLDS if with_products else FEW_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
     # Nothing is fitted for infinite strength, so that every sample can be held out.
     enough = ENOUGH_FOR_PRODUCTS if with_products else ENOUGH_HELD_OUT

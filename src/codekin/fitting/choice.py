@@ -63,8 +63,8 @@ count: their errors are alike."""
 OF_DENSE, LEAST_SURE = 5.0, 1 / 5
 """Dense columns together count this many times as much as a column of all classes beside them. Single trees are much
 too sure: so much is left of the logarithms."""
-MORE_COLUMNS = 2
-"""So many dense columns more than classes at most are put beside one of all classes: they take little longer to learn
+MORE_COLUMNS = 1
+"""At most this many dense columns more than classes are put beside one of all classes: they take little longer to learn
 than one-vs-rest."""
 STRENGTHS = (np.inf, 1.0, 0.1, 0.01)
 """How strongly such weights are pulled towards the learner's own probabilities. Only learners that describe classes get
