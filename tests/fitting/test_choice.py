@@ -86,7 +86,7 @@ def test_with_many_classes_forests_get_no_column_beside_that_of_all():
     y = np.repeat(np.arange(60), 8)
     X = rng.normal(size=(60, 5))[y] + 0.3 * rng.normal(size=(480, 5))
     classifier = ECOCClassifier(RandomForestClassifier(3, random_state=0), random_state=0).fit(X, y)
-    assert not classifier.codebook_.name.startswith("one_vs_rest beside")
+    assert not classifier.codebook_.name.startswith("one_vs_rest_beside")
 
 
 def test_boosting_is_left_as_it_is_where_columns_are_not_ahead(digits):

@@ -65,7 +65,7 @@ def single_column(n_codewords: int) -> Codebook:
 def beside_all_classes(columns: Codebook) -> Codebook:
     """A column with a symbol for every class, and the given columns of signs as columns of the symbols 0 and 1."""
     matrix = np.column_stack([np.arange(columns.n_codewords), columns.matrix > 0])
-    name = f"{columns.name} beside {NO_CODE}"
+    name = f"{columns.name}_beside_all_classes"
     return Codebook(matrix, name=name, n_symbols=columns.n_codewords, is_designed=True)
 
 

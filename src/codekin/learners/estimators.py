@@ -142,14 +142,12 @@ def learns_at_once(estimator: Any, X: Any, n_classes: int) -> bool:
     from sklearn.svm import LinearSVC
 
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) != 2 or n_classes * shape[1] > MOST_WEIGHTS:
-        return False
-    if learns_jointly(estimator):
-        return True
     last = last_step(estimator)
-    is_small = type(last) is RidgeClassifier or shape[0] * shape[1] * n_classes <= MOST_NUMBERS
-    is_same = type(last) is RidgeClassifier or (type(last) is LinearSVC and last.multi_class == "ovr")
-    return is_same and is_small and last.class_weight is None
+    if len(shape) != 2 or n_classes * shape[1] > MOST_WEIGHTS or getattr(last, "class_weight", None) is not None:
+        return False
+    is_small = shape[0] * shape[1] * n_classes <= MOST_NUMBERS
+    is_machine = type(last) is LinearSVC and last.multi_class == "ovr"
+    return learns_jointly(estimator) or type(last) is RidgeClassifier or (is_machine and is_small)
 
 
 def way_of_learning(estimator: Any) -> str:

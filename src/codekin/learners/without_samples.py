@@ -55,7 +55,7 @@ LEAST_VARIANCE = 1e-7
 by less than its square as a share of the largest square: all of it, if bits say the same of every sample."""
 NEWTON_STEPS, GRADIENT_STEPS = 3, 12
 ROWS_PER_BLOCK, BITS_PER_BLOCK = 4096, 32
-TINY = np.float32(1e-30)
+TINY, ROUNDING = np.float32(1e-30), 1e-6
 LEAST_PENALTY = LEAST_SLOPE = 1e-9
 LEAST_CURVATURE = 0.02
 """The least share of the curvature along a sample that remains without it, where this is an approximation."""
@@ -94,7 +94,6 @@ def approximate_out_of_fold_margins(
     is_constant = np.array([isinstance(predictor, ConstantBit) for predictor in predictors])
     if is_constant.all() or None in [_objective(one) for one in predictors if not isinstance(one, ConstantBit)]:
         return None
-    joint = bits.are_joint
     known = np.flatnonzero(class_index >= 0)
     fold_of_sample = stratified_folds(class_index[known], N_FOLDS, rng)
     folds = [known[fold_of_sample == fold] for fold in range(N_FOLDS)]
@@ -110,13 +109,13 @@ def approximate_out_of_fold_margins(
         if isinstance(predictor, ConstantBit):
             margins[:, bit] = predictor.sign * CONSTANT_MARGIN
     with single_blas():  # sums must not depend on the number of threads
-        for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X, are_joint=joint):
+        for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X, are_joint=bits.are_joint):
             if not _are_numbers(X):
                 return None
             learners = [steps_of(predictors[bit])[-1] for bit in columns]
             lesson = _LinearLesson.of(X, entries[:, columns], is_used[:, columns], samples.weights, learners)
-            lesson = lesson._replace(objective=lesson.objective._replace(loss="softmax")) if joint else lesson
-            if not (are_few or joint) and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
+            lesson = lesson._replace(objective=lesson.objective._replace(loss="softmax")) if bits.are_joint else lesson
+            if not (are_few or bits.are_joint) and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
                 margins[np.ix_(known, columns)] = lesson.without_each(known)
                 for fold in folds if has_both else ():
                     by_fifths[np.ix_(fold, columns)] = lesson.without(fold)
@@ -340,7 +339,10 @@ def _conjugate_gradients(times: Callable[[Any], Any], target: Any, scale: Any, *
     size: Any = product(residual, scaled)
     for _ in range(GRADIENT_STEPS):
         image = times(direction)
-        step = size / np.maximum(product(direction, image), TINY)
+        curvature = product(direction, image)
+        if are_joint and curvature <= ROUNDING * product(direction, scale * direction):
+            break  # scores of all classes that move together change nothing
+        step = size / np.maximum(curvature, TINY)
         found += step * direction
         residual = residual - step * image
         scaled = residual / scale
