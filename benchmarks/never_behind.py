@@ -195,8 +195,10 @@ class Cell:
         self.gain, self.error = gains.mean(), gains.std(ddof=1) / np.sqrt(len(gains))
         self.is_behind = -self.gain > max(self.error, LEAST_GAP)
         self.is_ahead = self.gain > max(self.error, LEAST_GAP)
-        theirs, own = min(self.mean["native"][1], self.mean["one-vs-rest"][1]), self.mean[name][1]
-        self.log_loss = own / theirs if theirs > 0 else np.nan if np.isnan(own) else np.inf if own > 0 else 1.0
+        own, theirs = self.mean[name][1], np.fmin(self.mean["native"][1], self.mean["one-vs-rest"][1])
+        is_perfect = theirs == 0  # certain, and right
+        self.log_loss = (1.0 if own == 0 else np.inf) if is_perfect else own / theirs
+        self.log_loss = np.nan if np.isnan(theirs) else self.log_loss
         self.time = self.mean[name][2] / self.mean["one-vs-rest"][2]
 
 

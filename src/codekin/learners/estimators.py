@@ -131,9 +131,8 @@ def learns_jointly(estimator: Any) -> bool:
     )
 
 
-MOST_WEIGHTS, MOST_NUMBERS = 10**6, 10**7
-"""With more weights, the solver of all classes at once takes long, and much memory. With more numbers in the samples,
-times classes, the calls take little of the time, and support vector machines are learned by all workers."""
+MOST_WEIGHTS, MOST_SCORES = 10**6, 5 * 10**6
+"""With more weights, the solver of all classes at once takes long, and with more scores of samples much memory."""
 
 
 def learns_at_once(estimator: Any, X: Any, n_classes: int) -> bool:
@@ -143,11 +142,11 @@ def learns_at_once(estimator: Any, X: Any, n_classes: int) -> bool:
 
     shape: tuple[int, ...] = getattr(X, "shape", ())
     last = last_step(estimator)
-    if len(shape) != 2 or n_classes * shape[1] > MOST_WEIGHTS or getattr(last, "class_weight", None) is not None:
+    if len(shape) != 2 or n_classes * shape[1] > MOST_WEIGHTS or n_classes * shape[0] > MOST_SCORES:
         return False
-    is_small = shape[0] * shape[1] * n_classes <= MOST_NUMBERS
     is_machine = type(last) is LinearSVC and last.multi_class == "ovr"
-    return learns_jointly(estimator) or type(last) is RidgeClassifier or (is_machine and is_small)
+    is_known = learns_jointly(estimator) or is_machine or type(last) is RidgeClassifier
+    return is_known and last.class_weight is None
 
 
 def way_of_learning(estimator: Any) -> str:
