@@ -196,9 +196,8 @@ class Cell:
         self.is_behind = -self.gain > max(self.error, LEAST_GAP)
         self.is_ahead = self.gain > max(self.error, LEAST_GAP)
         own, theirs = self.mean[name][1], np.fmin(self.mean["native"][1], self.mean["one-vs-rest"][1])
-        is_perfect = theirs == 0  # certain, and right
-        self.log_loss = (1.0 if own == 0 else np.inf) if is_perfect else own / theirs
-        self.log_loss = np.nan if np.isnan(theirs) else self.log_loss
+        with np.errstate(divide="ignore", invalid="ignore"):  # a tree that is always sure and right has a log loss of 0
+            self.log_loss = 1.0 if own == theirs else own / theirs
         self.time = self.mean[name][2] / self.mean["one-vs-rest"][2]
 
 

@@ -74,9 +74,9 @@ class ECOCClassifier(
     codebook : str, Codebook, array or callable, default="auto"
         Which codewords exist: a name from ``codekin.codebooks.CODEBOOKS``, a codebook, a matrix with entries -1, 0 and
         +1, or a function of the number of classes. "auto" is "one_vs_rest" for linear estimators and up to 1,000
-        classes. Other estimators are tried on held-out samples if nothing about the code is given: as they are, with
-        dense columns and with one column per class. They get no code unless one is ahead by a standard error; single
-        trees get dense columns without a trial, naive Bayes and neighbours none. "auto" is
+        classes. Others, if nothing about the code is given: forests and networks get one column per class beside a
+        column of all classes, single trees dense ones, naive Bayes and neighbours no code. All others get no code
+        unless one is clearly ahead of the estimator as it is on held-out samples. "auto" is
         "dense_random" otherwise or if ``n_bits`` is given. :meth:`report` says which, and why. With more than two
         symbols, linear estimators get "one_vs_rest" if ``n_bits`` allows it. The bits of "eigen_targets" and
         "random_projection" are real numbers.
