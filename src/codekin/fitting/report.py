@@ -350,9 +350,9 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
     Samples of class -1, which the model does not know, are errors; bits have no losses for them.
     """
     class_index, n_samples = samples.class_index, len(samples.class_index)
-    if model.codebook.is_lazy:
-        wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(samples.X, n_samples, 4096)]
-        return {"n_measured": n_samples, "error": float(np.concatenate(wrong).mean())}
+    if model.codebook.is_lazy or samples.labels is not None:
+        predicted = np.concatenate([model.predict(block) for _, block in _blocks(samples.X, n_samples, 4096)])
+        return {"n_measured": n_samples, "error": float((~samples.is_label(predicted[:, None])).mean())}
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
     step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
     for rows, block in _blocks(samples.X, n_samples, step):

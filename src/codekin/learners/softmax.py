@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,8 @@ from codekin.learners.linear import Float32Array
 from codekin.learners.online import OnlineLearner
 from codekin.learners.training import Block, LearningBits, Lesson
 from codekin.learners.training_rows import StreamedRows, TrainingRows, checksum, pass_order
-from codekin.learners.tree_nodes import SoftmaxSteps
-from codekin.learners.tree_samples import BYTES_PER_WEIGHT
+from codekin.learners.tree_nodes import Workspace
+from codekin.learners.tree_samples import BYTES_PER_WEIGHT, Node
 
 MAX_MARGIN = 30.0
 """Margins beyond this are clipped while learning: such a bit is decided."""
@@ -29,6 +29,10 @@ MAX_EXPONENT = 650.0
 """The score of a path may not exceed this, so that sums over paths do not overflow."""
 UPDATES_AT_ONCE = 3 * 10**7
 """How many weights are updated before it returns to Python: about a tenth of a second."""
+LEAST_WEIGHT = 0.35
+"""Smaller weights are dropped as soon as their node is trained. That is most of them, at the same accuracy: of the
+validation samples of 12,582 classes, 47.7, 47.8 and 48.0 % are right with 0.2, 0.3 and 0.4, in 6.6, 5.7 and 5.2 MB; of
+two trees of 102,673 classes 39.3, 39.5 and 39.4 %, in 72, 54 and 46 MB."""
 BITS_PER_DAMPING = 12
 """The number of bits of a dense codeword per unit of damping: their steps add up in the score of a class."""
 
@@ -116,6 +120,37 @@ class SoftmaxBits(LearningBits):
             some = order[start : start + n_steps_at_once]
             paths.learn(samples, some, step, self.state)
             yield replace(self, n_steps=self.n_steps + start + len(some))
+
+
+class SoftmaxSteps(NamedTuple):
+    """How a node is learned: by Newton steps of a softmax over its children, with curvatures for all weights."""
+
+    step: float
+
+    @property
+    def merges(self) -> bool:
+        """Whether features that have the same values in all samples may share a state."""
+        return True
+
+    def begun(self, workspace: Workspace, node: Node, n_features: int, curvature: float) -> Any:
+        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children), and the sets of children."""
+        state = workspace.zeros("state", n_features, 2, node.n_children)
+        state[:, 1] = curvature
+        return state, node.sets
+
+    def make(self, rows: tuple[Any, ...], children: Any, weights: Any, order: NDArray[np.int64], state: Any) -> None:
+        from codekin.kernels.label_tree import node_softmax_pass
+        from codekin.kernels.logistic import node_logistic_pass
+
+        learned, sets = state
+        if sets is None:
+            node_softmax_pass(*rows, children, weights, order, self.step, learned)
+        else:
+            node_logistic_pass(*rows, children, sets, weights, order, self.step, learned)
+
+    def least_weight(self, _: float) -> float:
+        """Up to which size weights are dropped."""
+        return LEAST_WEIGHT
 
 
 @dataclass(frozen=True, eq=False)
