@@ -9,12 +9,15 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from codekin._system.arrays import are_directions
 from codekin._system.memory import available_memory
 from codekin._system.rows import StoredRows, is_sparse
+from codekin.assignments import AssignmentResult
 from codekin.classes import ClassTree
+from codekin.code import Assignment
 from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
-from codekin.fitting.setting import Table, codes_of, is_auto, is_one_order
+from codekin.fitting.setting import Table, codes_of, is_auto
 from codekin.learners import AROW, LEARNERS, Learner, LinearSVM, Softmax, VectorSoftmax, learner_of
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.reranking import CandidateSource
@@ -32,9 +35,6 @@ MOST_FLAT_BYTES = 2**30
 """The most memory for the weights and dual variables of these machines."""
 FEW_SAMPLES = 300
 """Fewer samples of fewer than 100 classes stay on a trellis: held-out ones are too few to choose a temperature by."""
-SOME_SAMPLES = 10_000
-LENGTH_FACTOR, MOST_IN_COMMON = 10.0, 0.5
-"""The mean squared length of embeddings is within this factor of 1, and their mean has at most this share of it."""
 WIDTHS = (10, 5, 2)
 """The default is the first of these widths whose weights fit into memory. At width 2 the bits know less about ten
 digits than the class means do; beyond 10, a point costs twice the time and memory."""
@@ -215,6 +215,11 @@ def n_codes_that_follow(s: Any) -> Any:
     return 1 if is_one_order(s.given["assignment"]) or s.given["n_reserved"] else "auto"
 
 
+def is_one_order(choice: Any) -> bool:
+    """Whether the ``assignment`` parameter of an estimator is a single assignment, not a way to find some."""
+    return isinstance(choice, Assignment | AssignmentResult) or not (isinstance(choice, str) or callable(choice))
+
+
 def tree_width(n_classes: int) -> int:
     """The default number of children of a tree's nodes: few levels, and above the leaves as many as allowed.
 
@@ -315,21 +320,6 @@ def _may_have_vectors(s: FitSettings) -> bool:
     return VectorSoftmax.n_bytes(s.X.shape[0], s.X.shape[1], s.n_classes) <= min(
         limit for limit in (most, available_memory(), np.inf) if limit is not None
     )
-
-
-def are_directions(X: Any) -> bool:
-    """Whether dense samples point in many directions and have a length of about 1, as embeddings do.
-
-    Nodes of trees and class vectors learn from such samples; others would have to be centred and scaled first.
-
-    >>> X = np.eye(3)
-    >>> are_directions(X), are_directions(100 * X), are_directions(X + 5)
-    (True, False, False)
-    """
-    rows = np.asarray(X[:: max(1, len(X) // SOME_SAMPLES)], dtype=np.float64)
-    squared_length = float(np.mean(np.sum(rows**2, axis=1)))
-    is_centred = float(np.sum(rows.mean(axis=0) ** 2)) <= MOST_IN_COMMON * squared_length
-    return is_centred and 1 / LENGTH_FACTOR <= squared_length <= LENGTH_FACTOR
 
 
 def _is_compact(s: Any) -> bool:

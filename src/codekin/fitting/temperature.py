@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from codekin._system.minimum import least_between
 from codekin.code import IntArray
-from codekin.measures import confidence_error
+from codekin.learners.calibration import least_between
+from codekin.measures.predictions import confidence_error
 from codekin.model import Model
 from codekin.model.probabilities import Marginals, code_log_proba
 from codekin.progress import report

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -122,15 +122,16 @@ class SoftmaxBits(LearningBits):
             yield replace(self, n_steps=self.n_steps + start + len(some))
 
 
-class SoftmaxSteps(NamedTuple):
-    """How a node is learned: by Newton steps of a softmax over its children, with curvatures for all weights."""
+@dataclass(frozen=True)
+class SoftmaxSteps:
+    """How a node is learned: by Newton steps of a softmax over its children, with curvatures for all weights.
+
+    Of samples with several labels it is a logistic regression for each child.
+    """
 
     step: float
-
-    @property
-    def merges(self) -> bool:
-        """Whether features that have the same values in all samples may share a state."""
-        return True
+    merges: ClassVar[bool] = True
+    """Features that have the same values in all samples share a state."""
 
     def begun(self, workspace: Workspace, node: Node, n_features: int, curvature: float) -> Any:
         """Weights 0 and equal curvatures, of shape (n_features, 2, n_children), and the sets of children."""
