@@ -195,6 +195,19 @@ class EncodedLabels:
         """The number of samples."""
         return len(self.class_index)
 
+    def at(self, rows: Any) -> EncodedLabels:
+        """The labels of some samples."""
+        return EncodedLabels(self.classes, self.class_index[rows])
+
+    def some(self, rows: Any) -> EncodedLabels:
+        """The labels of some samples, with no other classes."""
+        used, class_index = np.unique(self.class_index[rows], return_inverse=True)
+        return EncodedLabels(self.classes[used], class_index)
+
+    def samples(self, X: Any) -> Samples:
+        """Samples with these labels."""
+        return Samples(X, self.class_index)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The labels one by one."""
         return np.asarray(self.classes[self.class_index], dtype=dtype)
@@ -218,9 +231,28 @@ class EncodedLabelSets:
         """The number of samples."""
         return int(self.indicator.shape[0])
 
-    def at(self, rows: IntArray) -> EncodedLabelSets:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The indicator as an array."""
+        return np.asarray(self.indicator.toarray(), dtype=dtype)
+
+    @property
+    def class_index(self) -> IntArray:
+        """The rarest label of each sample, which represents it; -1 if it has none."""
+        return self.samples(None).class_index
+
+    def at(self, rows: Any) -> EncodedLabelSets:
         """The labels of some samples."""
         return EncodedLabelSets(self.classes, self.indicator[rows])
+
+    def some(self, rows: Any) -> EncodedLabelSets:
+        """The labels of some samples, with no other classes."""
+        own = self.indicator[rows]
+        used = np.flatnonzero(np.bincount(own.indices, minlength=own.shape[1]))
+        return EncodedLabelSets(self.classes[used], own[:, used])
+
+    def samples(self, X: Any) -> Samples:
+        """Samples with these labels."""
+        return Samples.of_sets(X, self.indicator)
 
     @classmethod
     def of(cls, y: Any, *, is_several: bool = False) -> Any:
@@ -312,3 +344,7 @@ def as_indicator(entries: Any, shape: tuple[int, int]) -> sparse.csr_array:
     indicator.sum_duplicates()
     indicator.eliminate_zeros()
     return sparse.csr_array((np.ones(indicator.nnz, dtype=np.int32), indicator.indices, indicator.indptr), shape=shape)
+
+
+Labels = EncodedLabels | EncodedLabelSets
+"""One label per sample, or any number."""

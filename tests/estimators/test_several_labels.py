@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from codekin import ECOCClassifier, ExtremeClassifier, Predictor, load_model, save_model
+from codekin import ECOCClassifier, ExtremeClassifier, Predictor, TextClassifier, load_model, save_model
 from codekin.deploy.export import export_onnx
 from codekin.samples import EncodedLabelSets, Samples
 
@@ -214,3 +214,63 @@ def test_is_label_agrees_with_looking_into_the_table():
     asked = np.random.default_rng(0).integers(-1, N_LABELS, size=(800, 7))
     expected = np.where(asked >= 0, np.take_along_axis(Y, np.maximum(asked, 0), axis=1), 0) == 1
     np.testing.assert_array_equal(samples.is_label(asked), expected)
+
+
+# ----- texts ---------------------------------------------------------------------------------------------------------
+
+WORDS = np.array([f"word{k:02}" for k in range(N_LABELS)])
+NAMES = np.array([f"label {k:02}" for k in range(N_LABELS)])
+
+
+def texts_of(table, seed=2):
+    rng = np.random.default_rng(seed)
+    others = [f"noise{n}" for n in range(60)]
+    return [" ".join([*WORDS[row.astype(bool)], *rng.choice(others, size=5)]) for row in table]
+
+
+def named(table):
+    return [NAMES[row.astype(bool)].tolist() for row in table]
+
+
+@pytest.fixture(scope="module")
+def of_texts():
+    return TextClassifier(random_state=0).fit(texts_of(Y), named(Y), validation=0.2)
+
+
+def test_texts_get_their_labels(of_texts):
+    predicted = of_texts.predict(texts_of(Y_TEST, seed=3)).toarray()
+    assert (predicted == Y_TEST).mean() > 0.97
+    best, p = of_texts.top_k_proba(texts_of(Y_TEST[:1], seed=3), 2)
+    assert best.shape == p.shape == (1, 2)
+
+
+def test_an_evaluation_of_texts_has_the_measures_of_several_labels(of_texts):
+    found = of_texts.evaluate(texts_of(Y_TEST, seed=3), [[*own, "unknown"] for own in named(Y_TEST)])
+    assert found.precision_at[1] > 0.7
+    assert found.n_unknown == len(Y_TEST)
+    assert found.micro_f1 > 0.75
+    assert found.calibration_error < 0.1
+    report = of_texts.report()
+    assert report.as_dict()["evaluation"]["precision_at"][1] > 0.7
+    assert "precision at 1, 3, 5" in str(report)
+
+
+def test_a_loaded_classifier_of_texts_gives_the_same_answers(of_texts, tmp_path):
+    of_texts.save(tmp_path / "model")
+    loaded, texts = TextClassifier.load(tmp_path / "model"), texts_of(Y_TEST, seed=3)
+    np.testing.assert_array_equal(of_texts.predict_proba(texts), loaded.predict_proba(texts))
+    predictor = Predictor.load(tmp_path / "model")
+    assert predictor.predict(texts[0]) == NAMES[of_texts.predict(texts[:1]).toarray()[0].astype(bool)].tolist()
+
+
+def test_features_of_texts_are_tried_with_all_labels():
+    many, table = [], made(2400, seed=4)[1]
+    many = texts_of(table)
+    classifier = TextClassifier(random_state=0, max_model_bytes=100_000).fit(many, named(table))
+    assert classifier.report().n_bytes <= 100_000
+    assert (classifier.predict(texts_of(Y_TEST, seed=3)).toarray() == Y_TEST).mean() > 0.95
+
+
+def test_batches_of_texts_have_one_label_each():
+    with pytest.raises((ValueError, AttributeError), match="one label per sample"):
+        TextClassifier().partial_fit(texts_of(Y), named(Y), classes=NAMES)

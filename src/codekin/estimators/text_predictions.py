@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.messages import counted, with_article
+from codekin.code import IntArray
 from codekin.data.columns import is_missing, samples_of
 from codekin.data.datasets import USES, TableColumns
 from codekin.data.model_input import ModelInput
@@ -22,10 +23,12 @@ from codekin.estimators.predictions import Predictions
 from codekin.explaining import Explanation
 from codekin.fitting.report import TrainingReport
 from codekin.fitting.trial import microseconds_of
+from codekin.measures.label_sets import LabelEvaluation, label_evaluation
 from codekin.measures.predictions import Baselines, Evaluation, evaluated
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
-from codekin.samples import EncodedLabels
+from codekin.model.probabilities import probable_labels
+from codekin.samples import EncodedLabels, EncodedLabelSets, Labels
 from codekin.states import SavedClassifier, State
 
 N_BEST = 5
@@ -37,7 +40,8 @@ class TextPredictions(Predictions):
     classifier_: ExtremeFit
     vectorizer_: Features
     _columns: TableColumns | None
-    _evaluation: Evaluation | None
+    _evaluation: Evaluation | LabelEvaluation | None
+    _label_counts: IntArray
     _baselines: Baselines | None
     _n_samples: int | None
     _some_texts: list[Any]
@@ -47,18 +51,35 @@ class TextPredictions(Predictions):
         self._evaluation = self._baselines = None
         self._n_samples, self._some_texts = None, []
 
-    def _labelled(self, texts: Any, labels: Any, what: str = "text") -> tuple[list[Any], EncodedLabels]:
+    def _labelled(self, texts: Any, labels: Any, what: str = "text") -> tuple[list[Any], Labels]:
         """Samples and their labels. Raises ValueError unless there are as many of both."""
         samples, y = samples_of(texts, self._columns, what), encoded_labels(labels)
-        if len(samples) != len(y.class_index):
-            raise ValueError(f"There are {counted(len(samples), what)}. Got {counted(len(y.class_index), 'label')}.")
+        if len(samples) != len(y):
+            raise ValueError(f"There are {counted(len(samples), what)}. Got {counted(len(y), 'label')}.")
         return samples, y
 
-    def _evaluated(self, X: Any, labels: EncodedLabels) -> Evaluation:
-        best, _ = self.model_.top_k(X, min(N_BEST, len(self.classes_)))
+    def _evaluated(self, X: Any, labels: Labels) -> Evaluation | LabelEvaluation:
+        n_best = min(N_BEST, len(self.classes_))
+        if self.model_.marginals is not None:
+            return self._evaluated_sets(X, EncodedLabelSets.of(labels, is_several=True), n_best)
+        best, _ = self.model_.top_k(X, n_best)
         return evaluated(best, self.classifier_._class_index(labels), self.classes_, self._baselines, X)
 
-    def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
+    def _evaluated_sets(self, X: Any, labels: EncodedLabelSets, n_best: int) -> LabelEvaluation:
+        """How good the most probable labels and the predicted ones are; what the model does not know comes last."""
+        best, probabilities = self.model_.top_k_proba(X, n_best)
+        every = np.concatenate([self.classes_, np.setdiff1d(labels.classes, self.classes_)])
+        return label_evaluation(
+            best,
+            labels.of_classes(every),
+            n_classes=len(self.classes_),
+            probabilities=probabilities,
+            predicted=probable_labels(self.model_, X),
+            label_counts=None if self._baselines is None else self._label_counts,
+            n_training=self._n_samples or 0,
+        )
+
+    def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation | LabelEvaluation:
         """How good predictions are on some texts, and which classes are the worst.
 
         Take texts that the model has not learned from. The comparisons, with the most frequent class and with the
@@ -72,7 +93,7 @@ class TextPredictions(Predictions):
 
         Returns
         -------
-        Evaluation
+        Evaluation, or LabelEvaluation if samples have several labels
             Prints as lines for people.
         """
         self._check_is_fitted()
@@ -252,10 +273,16 @@ class TextPredictions(Predictions):
         return self.vectorizer_.transform(samples_of(X, self._columns))
 
 
-def encoded_labels(labels: Any) -> EncodedLabels:
-    """The labels as class indices; texts have NumPy's own type, whatever a data frame made of them."""
+def encoded_labels(labels: Any) -> Labels:
+    """The labels as class indices; texts have NumPy's own type, whatever a data frame made of them.
+
+    Several labels per sample are an indicator.
+    """
     if isinstance(labels, EncodedLabels):
         return labels
+    sets: EncodedLabelSets | None = EncodedLabelSets.of(labels)
+    if sets is not None:
+        return sets
     if not isinstance(labels, np.ndarray) or labels.dtype.kind in "fO":
         for i, label in enumerate(np.asarray(labels, dtype=object).ravel().tolist()):
             if is_missing(label):

@@ -20,6 +20,7 @@ from codekin.code.codebook import kind_of_matrix
 from codekin.codebooks.symbols import NO_CODE
 from codekin.decoding import Loss
 from codekin.fitting.trial import Trial
+from codekin.measures.label_sets import LabelEvaluation
 from codekin.measures.predictions import Evaluation, evaluation_text
 from codekin.model import Model
 from codekin.samples import Samples, rows_at
@@ -222,7 +223,7 @@ class TrainingReport:
     features: str
     n_bytes: int
     microseconds: float | None
-    evaluation: Evaluation | None
+    evaluation: Evaluation | LabelEvaluation | None
     details: FitReport = field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
