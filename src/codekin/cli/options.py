@@ -123,11 +123,21 @@ IndexBase = Annotated[
     ),
 ]
 Multilabel = Annotated[
-    str,
+    str | None,
     named(
-        ("error", "first", "drop"),
-        "What to do with samples that have several labels: error, first or drop.",
+        ("error", "first", "drop", "all"),
+        "What to do with samples that have several labels: error, first or drop; all reads all of them.",
+        show_default="error",
         rich_help_panel=READING,
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTERS",
+        show_default="none",
+        rich_help_panel=READING,
+        help="What separates the labels of a sample in a table or in lines of label and text, such as a comma.",
     ),
 ]
 TABLES = "Tables"
@@ -210,7 +220,12 @@ _LEAVING_OUT = "What to do with samples without a label: error, or drop, which l
 MissingLabels = Annotated[
     str | None, named(("error", "drop"), _LEAVING_OUT, show_default="error", rich_help_panel=READING)
 ]
-_READING_OPTIONS = {"format": (Format, "auto"), "index_base": (IndexBase, None), "multilabel": (Multilabel, "error")}
+_READING_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "format": (Format, "auto"),
+    "index_base": (IndexBase, None),
+    "multilabel": (Multilabel, None),
+    "label_separator": (LabelSeparator, None),
+}
 TABLE_OPTIONS: dict[str, tuple[Any, Any]] = {
     "label": (LabelColumn, None),
     "text": (TextColumns, None),

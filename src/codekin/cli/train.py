@@ -28,6 +28,7 @@ from codekin.cli.options import (
     AsJson,
     Format,
     IndexBase,
+    LabelSeparator,
     Multilabel,
     NJobs,
     NThreads,
@@ -97,6 +98,7 @@ def train(
     n_features: NFeatures = None,
     index_base: IndexBase = None,
     multilabel: Multilabel = "error",
+    label_separator: LabelSeparator = None,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
     n_jobs: NJobs = None,
@@ -131,6 +133,7 @@ def train(
         n_features,
         ReadOptions(
             multilabel=multilabel,  # type: ignore[arg-type]
+            label_separator=label_separator,
             index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
             **given["table"],
         ),
@@ -146,6 +149,8 @@ def train(
         samples = reader.samples(data, validation, of_learner["max_memory"], cache, random_state)
         source: Any = samples.data
         is_text, classes = isinstance(source, TextData), source.classes
+        if source.indicator is not None:
+            raise ValueError("Several labels per sample are read, but codekin train learns one. Leave the option out.")
         has_texts = is_text and (source.table is None or bool(source.table.text))
         check_format(format="tsv" if has_texts else "features")
         settings["estimator"] = with_less_memory(_learner(settings["estimator"], of_learner), samples.n_bytes)
@@ -295,7 +300,7 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
 
 def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | None:
     """Measure the bits on evenly spaced training samples, and how good the model is on the validation samples."""
-    y = samples.data.encoded_labels
+    y: Any = samples.data.encoded_labels
     rows = np.arange(0, len(y.class_index), -(-len(y.class_index) // MOST_MEASURED))
     report_progress(f"measuring the bits on {counted(len(rows), 'training sample')}")
     some = samples.given.at(rows) if isinstance(samples.given, StoredRows) else samples.given[rows]
