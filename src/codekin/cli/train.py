@@ -40,7 +40,6 @@ from codekin.cli.options import (
     check_needs,
     check_sources,
     reads_tables,
-    workers,
 )
 from codekin.cli.train_options import (
     ASSIGNMENT_NAMES,
@@ -58,6 +57,7 @@ from codekin.cli.train_options import (
     number_of,
     with_options,
 )
+from codekin.cli.workers import workers
 from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.data.datasets import USES, DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput
