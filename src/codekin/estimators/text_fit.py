@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.messages import counted
 from codekin.code import IntArray
+from codekin.data.columns import samples_of
 from codekin.data.datasets import USES, TableColumns, TextData
 from codekin.data.recipes import AUTO, FIND_WORDS, VERSION, NoFeaturesError
 from codekin.data.row_features import Features, FittedRows, fitted_features, is_weight
@@ -25,9 +26,11 @@ from codekin.fitting.setting import is_auto
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.learners import Checkpoints, EpochReport
-from codekin.measures.predictions import Baselines
+from codekin.measures.label_sets import LabelEvaluation, label_evaluation
+from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
+from codekin.model.probabilities import probable_labels
 from codekin.progress import Progress, report, reported, subscribe
-from codekin.samples import Labels, Samples
+from codekin.samples import EncodedLabelSets, Labels, Samples
 from codekin.states import input_bytes
 
 MOST_MEASURED = 1_000
@@ -127,28 +130,15 @@ class TextFit(TextPredictions):
                 self._evaluation = self._evaluated(held_out_X, held_out[1])
         return self
 
-    def add_classes(self, texts: Any, labels: ArrayLike) -> Self:
-        """Give the codewords that ``n_reserved`` kept free to new classes; what was learned stays as it is.
-
-        Parameters
-        ----------
-        texts : as in :meth:`fit`
-            Texts of new classes only, at least one of each.
-        labels : array-like of shape (n_samples,)
-            Their labels, none of which is in ``classes_``.
-
-        Returns
-        -------
-        TextClassifier
-            Itself.
-        """
-        X = self._checked(texts)
-        self.classifier_.add_classes(X, np.asarray(encoded_labels(labels)))
-        self._forget()
-        return self
-
     def _validate_params(self) -> None:
         """Settings are checked where they come from."""
+
+    def _labelled(self, texts: Any, labels: Any, what: str = "text") -> tuple[list[Any], Labels]:
+        """Samples and their labels. Raises ValueError unless there are as many of both."""
+        samples, y = samples_of(texts, self._columns, what), encoded_labels(labels)
+        if len(samples) != len(y):
+            raise ValueError(f"There are {counted(len(samples), what)}. Got {counted(len(y), 'label')}.")
+        return samples, y
 
     def _split(
         self, texts: Any, labels: ArrayLike, validation: Any, sample_weight: ArrayLike | None
@@ -258,6 +248,46 @@ class TextFit(TextPredictions):
         return self._of_features(**settings)
 
     # ----- measuring ------------------------------------------------------------------------------------------------
+
+    def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation | LabelEvaluation:
+        """How good predictions are on some texts, and which classes are the worst.
+
+        Take texts that the model has not learned from. The comparisons, with the most frequent class and with the
+        nearest class mean, need the training samples. A model that was loaded does not have these; its are None.
+
+        Parameters
+        ----------
+        texts : as in :meth:`TextClassifier.fit`
+        labels : array-like of shape (n_samples,)
+            Their labels; those that are not in ``classes_`` count as errors.
+
+        Returns
+        -------
+        Evaluation, or LabelEvaluation if samples have several labels
+            Prints as lines for people.
+        """
+        self._check_is_fitted()
+        given, y = self._labelled(texts, labels)
+        return self._evaluated(self.vectorizer_.transform(given), y)
+
+    def _evaluated(self, X: Any, labels: Labels) -> Evaluation | LabelEvaluation:
+        """The measures of one label per sample, or those of several; what the model does not know comes last."""
+        model, classes = self.classifier_.model_, self.classifier_.classes_
+        n_best = min(N_BEST, len(classes))
+        if model.marginals is not None:
+            best, probabilities = model.top_k_proba(X, n_best)
+            sets = EncodedLabelSets.of(labels, is_several=True)
+            return label_evaluation(
+                best,
+                sets.of_classes(np.concatenate([classes, np.setdiff1d(sets.classes, classes)])),
+                n_classes=len(classes),
+                probabilities=probabilities,
+                predicted=probable_labels(model, X),
+                label_counts=None if self._baselines is None else self._label_counts,
+                n_training=self._n_samples or 0,
+            )
+        best, _ = model.top_k(X, n_best)
+        return evaluated(best, self.classifier_._class_index(labels), classes, self._baselines, X)
 
     def _measure(self, texts: list[Any], X: Any, y: Labels) -> None:
         """Keep what reports need of the training samples."""

@@ -130,13 +130,17 @@ class SoftmaxSteps:
     """
 
     step: float
+    curvature: float
+    """The first one of every weight."""
     merges: ClassVar[bool] = True
     """Features that have the same values in all samples share a state."""
+    least_weight: ClassVar[float] = LEAST_WEIGHT
+    """Up to which size weights are dropped."""
 
-    def begun(self, workspace: Workspace, node: Node, n_features: int, curvature: float) -> Any:
+    def begun(self, workspace: Workspace, node: Node, n_features: int) -> Any:
         """Weights 0 and equal curvatures, of shape (n_features, 2, n_children), and the sets of children."""
         state = workspace.zeros("state", n_features, 2, node.n_children)
-        state[:, 1] = curvature
+        state[:, 1] = self.curvature
         return state, node.sets
 
     def make(self, rows: tuple[Any, ...], children: Any, weights: Any, order: NDArray[np.int64], state: Any) -> None:
@@ -148,10 +152,6 @@ class SoftmaxSteps:
             node_softmax_pass(*rows, children, weights, order, self.step, learned)
         else:
             node_logistic_pass(*rows, children, sets, weights, order, self.step, learned)
-
-    def least_weight(self, _: float) -> float:
-        """Up to which size weights are dropped."""
-        return LEAST_WEIGHT
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,10 +232,9 @@ class Softmax(OnlineLearner):
     bytes_at_once: ClassVar[int] = BYTES_PER_WEIGHT
     """The same: bits cannot be learned in turn."""
 
-    @property
-    def _node_steps(self) -> SoftmaxSteps:
+    def _node_steps(self, codebook: Codebook, mean_squared_norm: float) -> SoftmaxSteps:
         """How a node of a tree is learned."""
-        return SoftmaxSteps(self.step)
+        return SoftmaxSteps(self.step, self._first_curvature(codebook, mean_squared_norm))
 
     def _first_curvature(self, codebook: Codebook, mean_squared_norm: float) -> float:
         """The curvature of all weights before the first step, by the given damping or that of the codebook."""

@@ -257,14 +257,15 @@ def _fitted(
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
     n_threads = own.affordable_threads(learner.max_memory, nodes, learner.n_threads or available_threads())
     seed = int(np.random.default_rng(rng).integers(2**63))
-    passes = _Passes(n_epochs, learner._node_steps, learner.shuffle, seed, own.has_bias, learns_on)
+    steps = learner._node_steps(code.codebook, own.mean_squared_norm)
+    passes = _Passes(n_epochs, steps, learner.shuffle, seed, own.has_bias, learns_on)
     before = None if begun is None else WeightsByNode.of(begun)
     memory = NodeMemory(learner.max_memory)
     training = checkpoints and {
         "learner": type(learner).__name__,
         **passes._asdict(),
-        "steps": astuple(passes.steps),
-        "curvature": own.curvature,
+        "steps": astuple(passes.steps)[:1],  # the learner's own; the others follow
+        "curvature": passes.steps.curvature,
         "n_samples": len(own.leaves),
         "n_features": own.n_features,
         "samples_checksum": given.checksum + own.checksum,
@@ -316,7 +317,7 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     with memory.workspace_for(samples, node) as workspace:
         (state, *_), features, numbers = _trained(job, node, workspace)
         is_bias = passes.has_bias & (features == samples.n_features - 1)
-        thresholds = np.where(is_bias, np.float32(0), np.float32(passes.steps.least_weight(samples.curvature)))
+        thresholds = np.where(is_bias, np.float32(0), np.float32(passes.steps.least_weight))
         counts, of_child, *kept = large_weights(state, numbers, thresholds, passes.learns_on)
         of_child = of_child.astype(np.min_scalar_type(state.shape[2] - 1))
     found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
@@ -343,7 +344,7 @@ def _trained(
         merges = passes.steps.merges and begun is None
         features, numbers = samples.copy_rows(start, stop, own, number_of_feature, merges=merges)
     n_numbers = int(numbers.max(initial=-1)) + 1
-    state = passes.steps.begun(workspace, own_node, n_numbers, samples.curvature)
+    state = passes.steps.begun(workspace, own_node, n_numbers)
     if begun is not None:
         begun.put_into(state[0], node, features)
     for epoch in range(passes.n_epochs):
