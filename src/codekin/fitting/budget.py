@@ -281,7 +281,7 @@ class Search:
         report(f"trial {number + 1}: measuring accuracy, size and speed")
         X = self.held_out.X
         n_bytes = self._bytes_of(fit)
-        accuracy = self.held_out.share_of_hits(fit.model.predict(X))
+        accuracy = self.held_out._share_of_hits(fit.model.predict(X))
         microseconds = microseconds_of(fit.model.predict, X)
         is_within = self.limits.allow(n_bytes, microseconds)
         trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)

@@ -148,7 +148,7 @@ def _best_tried(
     for number, learner in enumerate(learners or (to_learn.plan.learner,)):
         own = replace(to_learn, plan=replace(to_learn.plan, learner=learner), shared=None)
         (first,) = own.with_checkpoints(f"trial-{number}" if number else "trial").fit(samples, None)
-        right = 1.0 if len(learners) < 2 else held_out.share_of_hits(Model((first.member,)).predict(held_out.X))
+        right = 1.0 if len(learners) < 2 else held_out._share_of_hits(Model((first.member,)).predict(held_out.X))
         found.append((right, first, replace(own, shared=to_learn.shared)))
     _, best, chosen = max(found, key=lambda one: one[0])
     return best, chosen

@@ -231,7 +231,7 @@ class RankingTrial:
         accuracy = {}
         for gap in (np.inf, *gaps):
             model = Model(self.members, replace(ranking, max_loss_gap=gap))
-            accuracy[gap] = held_out.share_of_hits(model.predict(held_out.X))
+            accuracy[gap] = held_out._share_of_hits(model.predict(held_out.X))
         enough = [gap for gap in gaps if accuracy[gap] >= accuracy[np.inf] - LOSS_GAP_TOLERANCE]
         return replace(ranking, max_loss_gap=min(enough, default=np.inf))
 
