@@ -126,3 +126,106 @@ class EncodedLabels:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The labels one by one."""
         return np.asarray(self.classes[self.class_index], dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedLabelSets:
+    """Any number of labels per sample, as an indicator matrix.
+
+    Estimators accept it instead of lists of labels. ``indicator`` of shape (n_samples, n_classes) has a 1 for every
+    label of a sample, and its columns are in the order of ``classes``.
+
+    >>> EncodedLabelSets.of([["dog", "cat"], [], ["dog"]]).indicator.toarray().tolist()
+    [[1, 1], [0, 0], [0, 1]]
+    """
+
+    classes: NDArray[Any]
+    indicator: sparse.csr_array = field(repr=False)
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return int(self.indicator.shape[0])
+
+    def at(self, rows: IntArray) -> EncodedLabelSets:
+        """The labels of some samples."""
+        return EncodedLabelSets(self.classes, self.indicator[rows])
+
+    @classmethod
+    def of(cls, y: Any) -> EncodedLabelSets | None:
+        """The labels of samples that may have several each; None if ``y`` has one label per sample.
+
+        The type of ``y`` decides: lists, tuples or sets of labels, or a table of zeros and ones, sparse or dense, with
+        at least two columns. The labels of a table are its column names, if it has some, or else 0, 1 and so on. Lists
+        with one label each are a column of labels; lists of zeros and ones of one length are the rows of a table.
+        """
+        if isinstance(y, EncodedLabelSets):
+            return y
+        given: Any = y.to_numpy() if hasattr(y, "to_numpy") else y
+        if getattr(given, "ndim", 1) == 2:
+            return cls._of_table(given, getattr(y, "columns", None)) if given.shape[1] > 1 else None
+        is_listed = isinstance(given, list | tuple) or getattr(given, "dtype", None) == np.dtype(object)
+        listed = list(given) if is_listed else []
+        is_set = [isinstance(own, LABEL_SETS) for own in listed]
+        if not any(is_set):
+            return None
+        if not all(is_set):
+            odd = listed[is_set.index(False)]
+            raise ValueError(f"Each sample of y must have a list or a set of labels if one has. Got {odd!r}.")
+        is_ordered = not any(isinstance(own, set | frozenset) for own in listed)
+        return None if is_ordered and all(len(own) == 1 for own in listed) else cls._of_lists(listed, is_ordered)
+
+    @classmethod
+    def _of_lists(cls, listed: list[Any], is_ordered: bool) -> EncodedLabelSets:
+        """The labels of lists or sets of labels."""
+        lengths = [len(own) for own in listed]
+        every = [label for own in listed for label in own]
+        if is_ordered and len(set(lengths)) == 1 and set(map(type, every)) <= NUMBERS and set(every) <= {0, 1}:
+            return cls._of_table(np.array([list(own) for own in listed], dtype=np.int32), None)
+        examples = {isinstance(label, str): label for label in every}
+        if len(examples) == 2:
+            raise ValueError(f"Labels must be all text or all numbers. Got {examples[True]!r} and {examples[False]!r}.")
+        classes, columns = np.unique(np.array(every), return_inverse=True)
+        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return cls(classes, as_indicator((np.ones(len(every)), columns.ravel(), starts), (len(listed), len(classes))))
+
+    @classmethod
+    def _of_table(cls, table: Any, names: Any) -> EncodedLabelSets:
+        """The labels of a table of zeros and ones."""
+        is_sparse = sparse.issparse(table)
+        values = np.asarray(table.data if is_sparse else table)
+        is_binary = values.dtype.kind in "biufO" and bool(((values == 0) | (values == 1)).all())
+        if not is_binary:
+            raise ValueError(
+                "y must have one label per sample, or be a table of zeros and ones with a column for each label. Got a "
+                "table of other values; scikit-learn's MultiOutputClassifier fits a classifier for each column of a "
+                "table of labels."
+            )
+        n_columns = table.shape[1]
+        classes = np.arange(n_columns) if names is None else np.asarray(list(names))
+        if len(np.unique(classes)) < n_columns:
+            raise ValueError(f"The columns of y must have different names. Got {n_columns} columns.")
+        matrix = table if is_sparse else sparse.csr_array(values.astype(np.int32))
+        return cls(classes, as_indicator(matrix, table.shape))
+
+    def of_classes(self, classes: NDArray[Any]) -> sparse.csr_array:
+        """The indicator with the columns of these classes; labels that are not among them are left out."""
+        if np.array_equal(self.classes, classes):
+            return self.indicator
+        order = np.argsort(classes, kind="stable")
+        places = np.minimum(np.searchsorted(classes, self.classes, sorter=order), len(classes) - 1)
+        column_of, known = order[places], classes[order[places]] == self.classes
+        rows, own = self.indicator.nonzero()
+        rows, own = rows[known[own]], own[known[own]]
+        return as_indicator((np.ones(len(rows)), (rows, column_of[own])), (len(self), len(classes)))
+
+
+LABEL_SETS = (list, tuple, set, frozenset, np.ndarray)
+NUMBERS = {bool, int, float, np.bool_, np.int32, np.int64, np.float64}
+
+
+def as_indicator(entries: Any, shape: tuple[int, int]) -> sparse.csr_array:
+    """The entries as zeros and ones, with sorted columns and without what occurs twice."""
+    indicator = sparse.csr_array(entries, shape=shape)
+    indicator.sum_duplicates()
+    indicator.eliminate_zeros()
+    return sparse.csr_array((np.ones(indicator.nnz, dtype=np.int32), indicator.indices, indicator.indptr), shape=shape)

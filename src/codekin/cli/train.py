@@ -54,14 +54,15 @@ from codekin.cli.train_options import (
     NFeatures,
     Resume,
     ValidationFile,
+    number_of,
     with_options,
-    with_weights,
 )
 from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.data.datasets import USES, DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput
 from codekin.data.reading import format_of
 from codekin.data.recipes import NoFeaturesError
+from codekin.data.row_features import is_weight
 from codekin.data.training_samples import SampleReader, TrainingSamples
 from codekin.estimators.extreme_fit import ExtremeFit
 from codekin.estimators.text_fit import TextFit
@@ -70,7 +71,7 @@ from codekin.fitting.report import TrainingReport, report_text
 from codekin.fitting.setting import ASSIGNMENT_CHOICES
 from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
-from codekin.measures import N_BEST, Baselines, Evaluation, evaluated
+from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
 from codekin.progress import report as report_progress
 from codekin.samples import EncodedLabels
 from codekin.states import input_bytes
@@ -124,7 +125,7 @@ def train(
     check_format(format=format_of(data, format))
     of_file = validation if isinstance(validation, str) else None
     check_sources({"DATA": data, "--validation": of_file, "--taxonomy": taxonomy})
-    weights = with_weights(given["table"])
+    weights = _with_weights(given["table"])
     reader = SampleReader(
         display.note,
         format,
@@ -182,7 +183,23 @@ def train(
         return
     ranking = ranking_text(ranking_facts(whole.model_)) if details else []
     of_method = [report_text(people.details, measured_on="training sample"), *ranking] if details else []
-    show(_text(people, str(model), seconds, of_method, has_page=has_texts and not _has_vectors(source)))
+    has_page = has_texts and not (source.table and source.table.embeddings)
+    show(_text(people, str(model), seconds, of_method, has_page=has_page))
+
+
+def _with_weights(table: dict[str, Any]) -> dict[int, float]:
+    """Take the weights off the columns of texts, such as title:2; returns them by the place of the column."""
+    weights, names = {}, []
+    for place, given in enumerate(table.get("text", ())):
+        name, _, weight = given.rpartition(":")
+        number = number_of(weight) if name else None
+        if number is not None and not is_weight(number):
+            raise ValueError(f"--text {given}: the weight of a column must be from 1e-6 to 1e6. Got {weight}.")
+        names.append(given if number is None else name)
+        weights[place] = 1.0 if number is None else number
+    if names:
+        table["text"] = tuple(names)
+    return weights
 
 
 def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> dict[str, Any]:
@@ -191,10 +208,6 @@ def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> d
         return {}
     text = {name: weights.get(place, 1.0) for place, name in enumerate(table.text)}
     return {**{use: list(getattr(table, use)) for use in USES}, "text": text or None}
-
-
-def _has_vectors(source: TextData) -> bool:
-    return source.table is not None and bool(source.table.embeddings)
 
 
 def _learner(name: str, settings: dict[str, Any]) -> Any:

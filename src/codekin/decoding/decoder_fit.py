@@ -7,7 +7,7 @@ is chosen on samples that were not used to fit the weights, and so is whether pr
 which are shrunk towards zero.
 
 Margins must be about as large and as often wrong as those of new samples. Learners that fit their training samples
-closely, such as trees, have no such margins of these: use :func:`codekin.learners.out_of_fold.out_of_fold_margins`.
+closely, such as trees, have no such margins of these: use :func:`codekin.learners.calibration.out_of_fold_margins`.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ def fit_decoder(
     >>> fit.loss_based_accuracy < 0.7, fit.accuracy > 0.95
     (True, True)
     """
-    n_classes, n_bits = code.n_classes, code.n_margins
+    loss_based, centre = LOSS_BASED[code.codebook.kind](code, loss, is_weighted)
+    n_classes, n_bits = centre[0].shape
     margins = as_margins(margins, n_bits)
     classes = np.asarray(class_index)
     weights = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -170,7 +171,6 @@ def fit_decoder(
     judged = None if held_out_margins is None else as_margins(held_out_margins, n_bits)[rows]
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
     judged = margins if judged is None else judged
-    loss_based, centre = LOSS_BASED[code.codebook.kind](code, loss, is_weighted)
     n_folds = min(N_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
     # Nothing is fitted for infinite strength, so that every sample can be held out.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.memory import available_memory, in_units
 from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
 from codekin.code.tree import TreeGraph
@@ -47,7 +48,7 @@ class TreeSamples:
     - ``row_of_place``: the row of each held sample, from place ``first_place`` on.
     - ``leaves``, ``weights``: of all samples, by place.
     - ``entries_before``: how many entries the samples before each place have.
-    - ``curvature``: the first curvature of every weight.
+    - ``mean_squared_norm``: of the samples that are not empty.
     - ``bytes_per_sample``: what learning takes for each sample and child, besides the rows.
     """
 
@@ -59,7 +60,7 @@ class TreeSamples:
     entries_before: NDArray[np.int64]
     n_features: int
     has_bias: bool
-    curvature: float
+    mean_squared_norm: float
     bytes_per_sample: int = 0
     first_place: int = 0
 
@@ -90,7 +91,7 @@ class TreeSamples:
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
             bool(learner.fit_intercept),
-            learner._first_curvature(code.codebook, _mean_squared_norm(held, has_bias=bool(learner.fit_intercept))),
+            _mean_squared_norm(held, has_bias=bool(learner.fit_intercept)),
             learner.bytes_per_sample,
         ), given
 
@@ -153,6 +154,21 @@ class TreeSamples:
         rows = self.row_of_place[start - self.first_place : stop - self.first_place]
         ends, room = np.array([0, len(rows)], dtype=np.int64), np.empty(self.n_features, dtype=np.int32)
         return needed(int(count_entries(self.held.indptr, self.held.indices, rows, ends, room)))
+
+    def affordable_threads(self, max_memory: int | None, nodes: Sequence[int], n_threads: int) -> int:
+        """How many nodes can be learned at once, whichever they are; raises if the largest cannot."""
+        limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
+        if not limits or not nodes:
+            return n_threads
+        needed = sorted((self.bytes_in_training(node, min(limits)) for node in nodes), reverse=True)[:n_threads]
+        if needed[0] > min(limits):
+            limit = "allowed by max_memory" if min(limits) == max_memory else "available"
+            raise MemoryError(
+                f"The largest node of the tree needs {in_units(needed[0])} for training, but "
+                f"{in_units(min(limits))} are {limit}. Use a smaller width or fewer features, or allow more."
+            )
+        n_at_once = int(np.searchsorted(np.cumsum(needed), min(limits), side="right"))
+        return n_threads if n_at_once == len(needed) else n_at_once
 
     # ----- rows on disk -----------------------------------------------------------------------------------------
 
@@ -248,18 +264,24 @@ def _depths(tree: TreeGraph) -> IntArray:
 def _mean_squared_norm(X: SparseRows | StoredRows, *, has_bias: bool) -> float:
     """The mean of ``|x|**2`` over the samples that are not empty, the same to the last digit in memory and on disk."""
     norms = [np.zeros(0)]
-    n_rows = X.shape[0] if isinstance(X, StoredRows) else X.n_rows
-    step = X.rows_at_once if isinstance(X, StoredRows) else ROWS_AT_ONCE
-    for start in range(0, n_rows, step):
-        if isinstance(X, StoredRows):
-            rows, _ = compressed_rows(X[start : start + step], has_bias)
-        else:
-            rows = X.between(start, min(start + step, n_rows))
-        starts = rows.indptr[:-1][np.diff(rows.indptr) > 0]
+    for ends, values in _ends_and_values(X, has_bias):
+        starts = ends[:-1][np.diff(ends) > 0]
         if len(starts):
-            norms.append(np.add.reduceat(np.square(rows.values, dtype=np.float64), starts))
+            norms.append(np.add.reduceat(np.square(values, dtype=np.float64), starts))
     of_filled = np.concatenate(norms)
     return float(of_filled.mean()) or 1.0 if len(of_filled) else 1.0
+
+
+def _ends_and_values(X: SparseRows | StoredRows, has_bias: bool) -> Iterator[tuple[NDArray[np.int64], Any]]:
+    """Where the values of some rows at a time begin and end, and these values."""
+    if isinstance(X, StoredRows):
+        for start in range(0, X.shape[0], X.rows_at_once):
+            rows, _ = compressed_rows(X[start : start + X.rows_at_once], has_bias)
+            yield rows.indptr, rows.values
+        return
+    for start in range(0, len(X.indptr) - 1, ROWS_AT_ONCE):
+        ends = X.indptr[start : start + ROWS_AT_ONCE + 1]
+        yield ends - ends[0], X.values[ends[0] : ends[-1]]
 
 
 BYTES_PER_WEIGHT = 8
