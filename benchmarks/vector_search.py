@@ -99,7 +99,6 @@ def peers(path):
             lambda: faiss.index_factory(width, "IVF1024,SQ8", faiss.METRIC_INNER_PRODUCT),
             PROBES,
         ),
-        ("faiss, HNSW32", lambda: faiss.index_factory(width, "HNSW32", faiss.METRIC_INNER_PRODUCT), EFFORTS),
     ):
         started, index = time.process_time(), make()
         index.train(vectors)
@@ -107,7 +106,7 @@ def peers(path):
         built = time.process_time() - started
         for setting in settings:
             for key, value in setting.items():
-                setattr(index.hnsw if key == "efSearch" else index, key, value)
+                setattr(index, key, value)
             found, seconds = timed(lambda index=index: index.search(queries, 1)[1])
             show(
                 ", ".join([name, *(f"{k}={v}" for k, v in setting.items())]),
@@ -125,15 +124,14 @@ def peers(path):
         index.set_ef(setting["efSearch"])
         found, seconds = timed(lambda index=index: index.knn_query(queries, k=1, num_threads=1)[0])
         show(f"hnswlib, ef={setting['efSearch']}", found, file, seconds, index.index_file_size(), built)
-    for kind in ("f32", "f16"):
-        started, index = time.process_time(), Index(ndim=width, metric="ip", dtype=kind)
-        index.add(np.arange(n), vectors, threads=1)
-        built = time.process_time() - started
-        for setting in EFFORTS:
-            index.expansion_search = setting["efSearch"]
-            found, seconds = timed(lambda index=index: index.search(queries, 1, threads=1).keys)
-            name = f"usearch, {kind}, expansion={setting['efSearch']}"
-            show(name, found, file, seconds, index.serialized_length, built)
+    started, index = time.process_time(), Index(ndim=width, metric="ip", dtype="f16")
+    index.add(np.arange(n), vectors, threads=1)
+    built = time.process_time() - started
+    for setting in EFFORTS:
+        index.expansion_search = setting["efSearch"]
+        found, seconds = timed(lambda index=index: index.search(queries, 1, threads=1).keys)
+        name = f"usearch, half precision, expansion={setting['efSearch']}"
+        show(name, found, file, seconds, index.serialized_length, built)
 
 
 PROBES = [{"nprobe": n} for n in (4, 16, 64)]
