@@ -28,6 +28,7 @@ from codekin.cli.options import (
     AsJson,
     Format,
     IndexBase,
+    LabelSeparator,
     Multilabel,
     NJobs,
     NThreads,
@@ -39,7 +40,6 @@ from codekin.cli.options import (
     check_needs,
     check_sources,
     reads_tables,
-    workers,
 )
 from codekin.cli.train_options import (
     ASSIGNMENT_NAMES,
@@ -57,6 +57,7 @@ from codekin.cli.train_options import (
     number_of,
     with_options,
 )
+from codekin.cli.workers import workers
 from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.data.datasets import USES, DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput
@@ -98,6 +99,7 @@ def train(
     n_features: NFeatures = None,
     index_base: IndexBase = None,
     multilabel: Multilabel = "error",
+    label_separator: LabelSeparator = None,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
     n_jobs: NJobs = None,
@@ -132,6 +134,7 @@ def train(
         n_features,
         ReadOptions(
             multilabel=multilabel,  # type: ignore[arg-type]
+            label_separator=label_separator,
             index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
             **given["table"],
         ),
@@ -147,6 +150,8 @@ def train(
         samples = reader.samples(data, validation, of_learner["max_memory"], cache, random_state)
         source: Any = samples.data
         is_text, classes = isinstance(source, TextData), source.classes
+        if source.indicator is not None:
+            raise ValueError("Several labels per sample are read, but codekin train learns one. Leave the option out.")
         has_texts = is_text and (source.table is None or bool(source.table.text))
         check_format(format="tsv" if has_texts else "features")
         settings["estimator"] = with_less_memory(_learner(settings["estimator"], of_learner), samples.n_bytes)
@@ -308,7 +313,7 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
 
 def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | None:
     """Measure the bits on evenly spaced training samples, and how good the model is on the validation samples."""
-    y = samples.data.encoded_labels
+    y: Any = samples.data.encoded_labels
     rows = np.arange(0, len(y.class_index), -(-len(y.class_index) // MOST_MEASURED))
     report_progress(f"measuring the bits on {counted(len(rows), 'training sample')}")
     some = samples.given.at(rows) if isinstance(samples.given, StoredRows) else samples.given[rows]
