@@ -98,7 +98,7 @@ class LearnedDecoder(BlockDecoder):
     is_learned: ClassVar[bool] = True
 
     @classmethod
-    def of_margins(cls, code: Code) -> LearnedDecoder:
+    def _of_margins(cls, code: Code) -> LearnedDecoder:
         """The decoder whose score of a class is the margin of its own bit, for a code with one for each class."""
         weights = (code.coding_matrix > 0) / LOSSES["linear"].agreement(np.ones(1))
         return cls(weights, np.zeros(code.n_classes), LOSSES["linear"])

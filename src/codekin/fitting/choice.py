@@ -363,7 +363,7 @@ def or_joint(fit: FitResult, given: Mapping[str, Any], classifier: Any, samples:
     with stage("learning all classes at once"):
         learned = _learned(classifier, samples, weights, rows, rng)
     bits = EstimatorBits(predictors_of_classes(learned, code.coding_matrix.argmax(axis=0)))
-    member = replace(fit.model.first, bits=bits, decoder=LearnedDecoder.of_margins(code))
+    member = replace(fit.model.first, bits=bits, decoder=LearnedDecoder._of_margins(code))
     plan = replace(fit.plan, reason=f"{fit.plan.reason}; one regression for all bits: {text}", decoding="learned")
     return replace(fit, model=replace(fit.model, codes=(member,)), plan=plan, decoder_fit=None)
 
