@@ -112,6 +112,19 @@ def test_chunks_are_put_where_the_twin_puts_them():
     assert np.array_equal(out, reference.put_chunks(values, lengths, starts, 10))
 
 
+@pytest.mark.parametrize("chunks_at_once", [2, 100])
+def test_chunks_with_many_children_have_all_of_them_as_in_the_twin(monkeypatch, chunks_at_once):
+    monkeypatch.setattr("codekin.learners.tree_bits.CHUNKS_AT_ONCE", chunks_at_once)
+    bits, _ = random_bits(TreeGraph(60, 9), 7, np.random.default_rng(5), share=0.2)
+    for own in (bits, bits.compacted("int8")):
+        n_children = np.diff(own.tree.first_bits)
+        _, nodes, *found, _ = own.kernel_arrays
+        expected = reference.filled_chunks(nodes, own.lengths, n_children, 0.2, own.children, own.values)
+        assert 0 < (np.diff(expected[0]) > own.lengths).sum() < len(nodes)
+        for array, of_twin in zip(found, expected, strict=True):
+            assert np.array_equal(array, of_twin)
+
+
 def test_large_weights_are_those_of_the_twin():
     state = np.random.default_rng(3).normal(size=(8, 2, 6)).astype(np.float32)
     thresholds = np.linspace(0, 1.4, 8, dtype=np.float32)

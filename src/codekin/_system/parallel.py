@@ -148,10 +148,10 @@ def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
 
     -1 means one per processor, 1 only this process. None keeps the setting of the enclosing block.
     """
-    from joblib import parallel_config
-
     if n_jobs is None:
         return nullcontext()
+    from joblib import parallel_config
+
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must be a number of workers, or -1 for all processors. Got 0 instead.")
     how: dict[str, Any] = {"backend": "sequential"} if n_jobs == 1 else {"n_jobs": n_jobs}
@@ -159,10 +159,9 @@ def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
 
 
 def n_workers() -> int:
-    """How many workers share the work; 1 by default."""
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(None))
+    """How many workers share the work; 1 by default, and where nobody has imported joblib to ask for more."""
+    joblib = sys.modules.get("joblib")
+    return 1 if joblib is None else int(joblib.effective_n_jobs(None))
 
 
 def share_work(function: Callable[[Shared, Part], Found], shared: Shared, parts: Sequence[Part]) -> Iterator[Found]:

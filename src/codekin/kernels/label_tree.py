@@ -191,6 +191,31 @@ def put_chunks(values, lengths, starts, out):
 
 
 @njit(cache=True, nogil=True)
+def room_for_chunks(nodes, lengths, n_children, filled_share, starts):
+    """Write where each chunk begins, and where the last one ends, if long ones have room for all children of a node.
+
+    Long ones have weights for at least ``filled_share`` of the children of their node.
+    """
+    starts[0] = 0
+    for chunk in range(len(lengths)):
+        n, most = lengths[chunk], n_children[nodes[chunk]]
+        starts[chunk + 1] = starts[chunk] + (most if n >= filled_share * most else n)
+
+
+@njit(cache=True, nogil=True)
+def fill_chunks(children, values, lengths, starts, all_children, all_values):
+    """Copy chunks, which follow each other, to their rooms; in one for all children, each has its place."""
+    n = 0
+    for chunk in range(len(lengths)):
+        first, length = starts[chunk], lengths[chunk]
+        is_short = starts[chunk + 1] - first == length
+        for m in range(length):
+            place = first + (m if is_short else children[n])
+            all_children[place], all_values[place] = children[n], values[n]
+            n += 1
+
+
+@njit(cache=True, nogil=True)
 def _first_chunk(chunk_nodes, low, high, node):
     """The position of a node's chunk among those of a feature, or where it would be."""
     while low < high:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, SparseRows, StoredRows
+from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, LARGEST_INT32, SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
 from codekin.code.tree import TreeGraph
 from codekin.learners.training_rows import StreamedRows, TrainingRows, compressed_rows, training_rows
@@ -45,7 +45,7 @@ class TreeSamples:
 
     - ``held``: rows, in memory or on disk; those in memory include the feature of the bias.
     - ``row_of_place``: the row of each held sample, from place ``first_place`` on.
-    - ``leaves``, ``weights``: of all samples, by place.
+    - ``leaves``, ``weights``: of all samples, by place; no weights if all are 1.
     - ``entries_before``: how many entries the samples before each place have.
     - ``curvature``: the first curvature of every weight.
     - ``bytes_per_sample``: what learning takes for each sample and child, besides the rows.
@@ -53,9 +53,9 @@ class TreeSamples:
 
     tree: TreeGraph
     held: SparseRows | StoredRows
-    row_of_place: IntArray
-    leaves: IntArray
-    weights: FloatArray
+    row_of_place: NDArray[Any]
+    leaves: NDArray[np.int32]
+    weights: FloatArray | None
     entries_before: NDArray[np.int64]
     n_features: int
     has_bias: bool
@@ -72,7 +72,9 @@ class TreeSamples:
         tree: TreeGraph = code.codebook.graph
         given = training_rows(learner, samples, code)
         leaves = code.assignment.codeword_of_class[given.class_of_sample]
-        order = np.argsort(leaves, kind="stable")
+        narrow = np.int32 if len(leaves) <= LARGEST_INT32 else np.int64
+        order = np.argsort(leaves, kind="stable").astype(narrow)
+        has_weights = samples.weights is not None or learner.class_weight is not None
         held: SparseRows | StoredRows
         if isinstance(given, StreamedRows):
             held = given.X
@@ -85,8 +87,8 @@ class TreeSamples:
             tree,
             held,
             order,
-            leaves[order],
-            given.weight_of_sample[order],
+            leaves.astype(np.int32)[order],
+            given.weight_of_sample[order] if has_weights else None,
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
             bool(learner.fit_intercept),
@@ -96,7 +98,7 @@ class TreeSamples:
 
     def span(self, node: int) -> tuple[int, int]:
         """The first place of a node and one past its last."""
-        start, stop = np.searchsorted(self.leaves, self.tree.spans[node])
+        start, stop = np.searchsorted(self.leaves, self.tree.spans[node].astype(np.int32))
         return int(start), int(stop)
 
     def n_children(self, node: int) -> int:
@@ -115,7 +117,8 @@ class TreeSamples:
         first, n_children = int(self.tree.first_bits[node]), self.n_children(node)
         starts = self.tree.bit_starts[first : first + n_children]
         children = np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
-        n_entries, weights = self.n_entries(start, stop), self.weights[start:stop]
+        weights = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+        n_entries = self.n_entries(start, stop)
         return Node(start, stop, n_entries, n_children, children, weights, self.is_large(node))
 
     def copy_rows(
@@ -230,7 +233,7 @@ class TreeSamples:
         assert isinstance(self.held, StoredRows)
         numbers = self.row_of_place[places]
         order = np.argsort(numbers)
-        row_of = np.empty(len(order), dtype=np.int64)
+        row_of = np.empty(len(order), dtype=self.row_of_place.dtype)
         row_of[order] = np.arange(len(order))
         compressed, _ = compressed_rows(self.held.at(numbers[order]).in_memory(), self.has_bias)
         return compressed, row_of
