@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier
 from codekin.data.embedded import load_yeast
-from codekin.measures import confidence_error
+from codekin.measures.predictions import confidence_error
 
 LEARNERS = {
     "linear SVM": LinearSVC(),

@@ -101,7 +101,9 @@ def main():
     parser.add_argument("--journal", type=Path, default=Path("out/class_bytes.jsonl"))
     options = parser.parse_args()
     journal = Journal(options.journal)
-    print("| | classes | samples | trees x levels | MB | trees | vectors | weights per class | entries per class ", end="")
+    print(
+        "| | classes | samples | trees x levels | MB | trees | vectors | weights per class | entries per class ", end=""
+    )
     print("| training, s | µs | accuracy, % |")
     print(f"|---|{'---:|' * 11}")
     for step in options.steps:

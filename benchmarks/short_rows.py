@@ -26,7 +26,11 @@ NAMES = ("ours, default", "ours, default, no taxonomy", "PECOS XR-Linear")
 def place_names(n_names, seed=0):
     """Names and the number of the region of each."""
     languages = np.random.default_rng(0)
-    starts, vowels, ends = "b ch d f g gr h k kr l m n p r s sch st t th v w z".split(), "aeiouy", ["", "n", "r", "l", "s"]
+    starts, vowels, ends = (
+        "b ch d f g gr h k kr l m n p r s sch st t th v w z".split(),
+        "aeiouy",
+        ["", "n", "r", "l", "s"],
+    )
 
     def syllable():
         return languages.choice(starts) + languages.choice(list(vowels)) + languages.choice(ends)
@@ -85,10 +89,15 @@ def main():
     print("|---|---:|---:|---:|---:|---:|")
     for name, results in found.items():
         least = {cost: min(result[cost] for result in results) for cost in ("training", "prediction", "peak_bytes")}
-        print(f"| {name} | {results[0]['accuracy']:.1f} | {results[0]['bytes'] / 1e6:.2f} | {least['training']:.2f} ", end="")
+        print(
+            f"| {name} | {results[0]['accuracy']:.1f} | {results[0]['bytes'] / 1e6:.2f} | {least['training']:.2f} ",
+            end="",
+        )
         print(f"| {least['prediction']:.1f} | {least['peak_bytes'] / 1e6:,.0f} |")
     ours, theirs = (min(result["training"] for result in found[name]) for name in (NAMES[0], NAMES[-1]))
-    print(f"\nthe default takes {ours / theirs:.2f} times PECOS's processor time: {'met' if ours <= theirs else 'MISSED'}")
+    print(
+        f"\nthe default takes {ours / theirs:.2f} times PECOS's processor time: {'met' if ours <= theirs else 'MISSED'}"
+    )
     return 0 if ours <= theirs else 1
 
 

@@ -25,7 +25,7 @@ from codekin.codebooks import dense_random
 from codekin.data import load_dataset
 from codekin.decoding import decoder_of
 from codekin.learners import AROW, Softmax, Validation
-from codekin.measures import confidence_error
+from codekin.measures.predictions import confidence_error
 from codekin.samples import Samples
 
 SETS = ("clinc150", "icd10cm_category", "wordnet_hypernym")

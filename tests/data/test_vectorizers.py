@@ -10,8 +10,7 @@ from tests.reference.text import document_frequencies, names_of, row_of
 
 from codekin.data import FittedVectorizer, TextVectorizer, vectorized
 from codekin.data.embedded import load_icd10cm, load_yeast
-from codekin.data.recipes import RECIPES
-from codekin.data.vocabulary import CodedWords, coded_weights
+from codekin.data.recipes import RECIPES, CodedWords, coded_weights
 
 TEXTS = ["The cat purrs, the cat sleeps", "a dog barks", "käse 😀 cheese", "cat and dog", "A DOG"]
 CHOICES = [

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codekin.data.vocabulary import CodedWords, coded_weights, decoded_weights, decoded_words
+from codekin.data.recipes import CodedWords, coded_weights, decoded_weights, decoded_words
 
 words = st.lists(st.text(max_size=40) | st.text("ab ", max_size=60), max_size=30)
 

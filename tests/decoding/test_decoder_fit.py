@@ -10,8 +10,8 @@ import codekin.decoding.decoder_fit as module
 from codekin.code import Assignment, Code
 from codekin.codebooks import dense_random
 from codekin.decoding import LOSSES, MinimumLossDecoder, fit_decoder
-from codekin.decoding._factor import best_factor
 from codekin.decoding._multinomial import Problem, shrunk_weights
+from codekin.decoding.learned import best_factor
 
 
 def random_problem(seed, n_samples=40, n_features=4, n_classes=3):

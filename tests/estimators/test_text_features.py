@@ -53,7 +53,7 @@ def test_classes_that_are_ranked_again_try_trigrams_for_that_alone(forms):
 
 
 def test_many_classes_do_not_try_trigrams_for_everything(forms, monkeypatch):
-    monkeypatch.setattr("codekin.estimators.text_features.MANY_CLASSES", N_CLASSES - 1)
+    monkeypatch.setattr("codekin.estimators.text_fit.MANY_CLASSES", N_CLASSES - 1)
     tried = TextClassifier(random_state=0).fit(*forms).vectorizer_.tried
     assert list(tried) == ["words", "words+prefixes", "words+prefixes+trigrams", "characters"]
 

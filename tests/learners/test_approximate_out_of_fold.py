@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 import codekin.learners.without_samples as module
 from codekin.code import Assignment, Code, Codebook
 from codekin.learners import IndependentBits
-from codekin.learners.out_of_fold import out_of_fold_margins
+from codekin.learners.calibration import out_of_fold_margins
 from codekin.learners.without_samples import approximate_out_of_fold_margins
 from codekin.samples import Samples
 

@@ -10,7 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from codekin.code import Code
 from codekin.learners import AROW, IndependentBits
-from codekin.learners.out_of_fold import has_enough_samples, out_of_fold_margins
+from codekin.learners.calibration import out_of_fold_margins
+from codekin.learners.without_samples import has_enough_samples
 from codekin.samples import Samples
 
 ONE_VS_REST = Code.of(2 * np.eye(3, dtype=np.int8) - 1)

@@ -14,7 +14,7 @@ from codekin.code.tree import label_tree
 from codekin.data import SparseData, cached_data, write_data
 from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_nodes
 from codekin.learners.tree_bits import TreeBits
-from codekin.learners.tree_nodes import LEAST_WEIGHT, affordable_threads
+from codekin.learners.tree_nodes import LEAST_WEIGHT
 from codekin.learners.tree_samples import TreeSamples
 from codekin.model import FittedCode
 from codekin.progress import subscribe
@@ -143,9 +143,9 @@ def test_fewer_nodes_are_learned_at_once_if_memory_is_short(samples, code):
     own, _ = TreeSamples.of(Softmax(), samples, code)
     n_entries = [own.n_entries(*own.span(node)) for node in (0, 1)]
     needed = [(8 * 3 + 24) * min(N_FEATURES, n) + 8 * n for n in n_entries]
-    assert affordable_threads(needed[0], own, [0, 1, 2], 3) == 1
-    assert affordable_threads(sum(needed), own, [0, 1, 2], 3) == 2
-    assert affordable_threads(10 * sum(needed), own, [0, 1, 2], 5) == 5
+    assert own.affordable_threads(needed[0], [0, 1, 2], 3) == 1
+    assert own.affordable_threads(sum(needed), [0, 1, 2], 3) == 2
+    assert own.affordable_threads(10 * sum(needed), [0, 1, 2], 5) == 5
 
 
 def test_margins_as_an_array_are_those_that_a_search_sees(samples, code):

@@ -6,7 +6,7 @@ from tests.reference.calibration import expected_calibration_error
 
 from codekin.code import Codebook
 from codekin.decoding import LOSSES, MinimumLossDecoder
-from codekin.measures import confidence_error
+from codekin.measures.predictions import confidence_error
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "exponential", "logistic", "squared", "hamming"])

@@ -29,7 +29,7 @@ from codekin.cli.options import (
 )
 from codekin.data import read_taxonomy
 from codekin.fitting.trial import microseconds_of
-from codekin.measures import PredictionMeasures, confidence_error, prediction_measures
+from codekin.measures.predictions import PredictionMeasures, confidence_error, prediction_measures
 from codekin.progress import report, reporter
 
 app = App()

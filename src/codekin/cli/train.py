@@ -71,7 +71,7 @@ from codekin.fitting.report import TrainingReport, report_text
 from codekin.fitting.setting import ASSIGNMENT_CHOICES
 from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
-from codekin.measures import N_BEST, Baselines, Evaluation, evaluated
+from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
 from codekin.progress import report as report_progress
 from codekin.samples import EncodedLabels
 from codekin.states import input_bytes

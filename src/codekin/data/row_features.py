@@ -24,9 +24,8 @@ from scipy.sparse import csr_array, hstack
 from codekin.code import FloatArray
 from codekin.data.columns import samples_of
 from codekin.data.datasets import TableColumns
-from codekin.data.recipes import AUTO, NoFeaturesError, is_count, is_number
+from codekin.data.recipes import AUTO, CodedWords, NoFeaturesError, decoded_words, is_count, is_number
 from codekin.data.vectorizers import FittedVectorizer, TextVectorizer
-from codekin.data.vocabulary import CodedWords, decoded_words
 
 VECTOR_WEIGHT = 1.0
 """The length of a vector beside that of a text."""

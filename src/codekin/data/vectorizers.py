@@ -27,17 +27,20 @@ from codekin.data.recipes import (
     RECIPES,
     VERSION,
     Block,
+    CodedWords,
     NoFeaturesError,
     checked_ngrams,
     choices_of_old,
     code_points,
+    coded_terms,
+    coded_weights,
     is_count,
     is_number,
     kernel_vocabulary,
     learned_terms,
     points_in_groups,
+    terms_and_weights,
 )
-from codekin.data.vocabulary import CodedWords, coded_terms, coded_weights, terms_and_weights
 from codekin.kernels.calling import typed_once
 from codekin.kernels.text import text_rows, text_terms
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from codekin._system.parallel import single_blas
 from codekin.code import FloatArray, IntArray, Margins
-from codekin.decoding._factor import best_factor
-from codekin.decoding.learned import LearnedDecoder, Products, products_of
+from codekin.decoding.learned import LearnedDecoder, Products, best_factor, products_of
 from codekin.decoding.losses import Loss, LossLike, get_loss
 
 Centre = tuple[FloatArray, FloatArray]

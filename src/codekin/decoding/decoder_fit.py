@@ -7,7 +7,7 @@ is chosen on samples that were not used to fit the weights, and so is whether pr
 which are shrunk towards zero.
 
 Margins must be about as large and as often wrong as those of new samples. Learners that fit their training samples
-closely, such as trees, have no such margins of these: use :func:`codekin.learners.out_of_fold.out_of_fold_margins`.
+closely, such as trees, have no such margins of these: use :func:`codekin.learners.calibration.out_of_fold_margins`.
 """
 
 from __future__ import annotations

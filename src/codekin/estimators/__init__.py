@@ -10,17 +10,16 @@ from codekin.fitting.report import FitReport, TrainingReport
 
 if TYPE_CHECKING:
     from codekin.estimators.ecoc import ECOCClassifier
-    from codekin.estimators.extreme import ExtremeClassifier
+    from codekin.estimators.extreme import ExtremeClassifier, TrellisClassifier
     from codekin.estimators.subclasses import SubclassClassifier
     from codekin.estimators.text import TextClassifier
-    from codekin.estimators.trellis import TrellisClassifier
 
 _HOME = {
     "ECOCClassifier": "ecoc",
     "ExtremeClassifier": "extreme",
     "SubclassClassifier": "subclasses",
     "TextClassifier": "text",
-    "TrellisClassifier": "trellis",
+    "TrellisClassifier": "extreme",
 }
 
 __all__ = [

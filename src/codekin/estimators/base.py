@@ -209,14 +209,15 @@ class CodedClassifier(Predictions):
         self.loss_, self._rng = fit.loss, fit.rng
         self._set_model(fit.model)
 
-    def _n_classes_and_seed(self) -> tuple[int, Seed]:
-        """The number of classes, at least 2, and the source of all random choices."""
+    def _choices(self) -> tuple[dict[str, Any], int, Seed]:
+        """The settings, the number of classes, at least 2, and the source of all random choices."""
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(
                 f"{self._kind} needs samples of at least 2 classes. Got {n_classes} class: {self.classes_.tolist()}."
             )
-        return n_classes, tuple(random_state_of(self.random_state).randint(2**31 - 1, size=4).tolist())
+        seed = tuple(random_state_of(self.random_state).randint(2**31 - 1, size=4).tolist())
+        return self._params(), n_classes, seed
 
     def _batch_class_index(self, labels: ArrayLike, classes: ArrayLike | None) -> IntArray:
         """The class indices of a batch; the first batch sets all classes."""

@@ -31,9 +31,8 @@ from codekin.estimators.metadata import (
     with_callbacks,
     with_other_samples,
 )
-from codekin.fitting.choice import Chosen, choose_plan, planned
+from codekin.fitting.choice import Chosen, choose_plan, or_joint, planned
 from codekin.fitting.fit import begin_fit, fit_model, learn_batch
-from codekin.fitting.joint import or_joint
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import IndependentBits, Learner, is_named, learner_of
 from codekin.model import Model
@@ -333,7 +332,7 @@ class ECOCClassifier(
     def _plan(self, params: Mapping[str, Any], samples: Samples, choose: Callable[..., Chosen]) -> Chosen:
         """All settings of a fit, with the arguments of the learners, and the code for the samples."""
         classifier, learner = self._bit_classifier(), self._bit_learner(params)
-        given, (n_classes, seed) = self.get_params(deep=False), self._n_classes_and_seed()
+        given, n_classes, seed = self._choices()
         return choose(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:

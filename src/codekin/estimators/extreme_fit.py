@@ -111,10 +111,9 @@ class ExtremeFit(CodedClassifier):
                     settings, samples, held_out, callbacks=callbacks, parts=parts, reserved_bytes=reserved_bytes
                 )
             else:
-                settings = with_learner(settings)
-                if not has_vectors(settings.given["estimator"]):
+                plan, alternatives = extreme_plan(with_learner(settings))
+                if not getattr(plan.learner, "has_vectors", False):
                     samples = replace(samples, X=in_single_precision(samples.X))
-                plan, alternatives = extreme_plan(settings)
                 options: Any = {"held_out": held_out, "alternatives": alternatives, "callbacks": callbacks}
                 try:
                     fit = fit_model(plan, samples, **options)
@@ -134,7 +133,7 @@ class ExtremeFit(CodedClassifier):
                 )
 
     def _settings(self, X: Any, held_out: Samples | None = None) -> FitSettings:
-        (n_classes, seed), given = self._n_classes_and_seed(), self._params()
+        given, n_classes, seed = self._choices()
         check_settings(EXTREME_SETTINGS, {**given, "validation": held_out})
         tree = None if self.taxonomy is None else as_class_tree(self.taxonomy, self.classes_)
         return FitSettings(EXTREME_SETTINGS, given, n_classes, seed, X, tree, held_out)

@@ -22,7 +22,7 @@ from codekin.estimators.predictions import Predictions
 from codekin.explaining import Explanation
 from codekin.fitting.report import TrainingReport
 from codekin.fitting.trial import microseconds_of
-from codekin.measures import Baselines, Evaluation, evaluated
+from codekin.measures.predictions import Baselines, Evaluation, evaluated
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
 from codekin.samples import EncodedLabels

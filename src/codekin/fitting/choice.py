@@ -21,9 +21,11 @@ from codekin._system.messages import counted
 from codekin.code import Code, FloatArray, IntArray
 from codekin.codebooks import dense_random
 from codekin.codebooks.symbols import single_column
-from codekin.decoding import fit_decoder
+from codekin.decoding import LOSSES, fit_decoder
 from codekin.decoding.decoder_fit import DecoderFit
+from codekin.decoding.learned import LearnedDecoder
 from codekin.fitting.codes import are_alike
+from codekin.fitting.fit import FitResult
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import MAX_COLUMNS, Alternatives, Plan, Seed, code_plan, n_dense_bits
 from codekin.fitting.settings import ECOC_SETTINGS
@@ -32,8 +34,13 @@ from codekin.learners.estimators import (
     declared_limit,
     describes_classes,
     is_tree,
+    learns_jointly,
+    predictors_of_classes,
+    seeded,
     way_of_learning,
 )
+from codekin.learners.independent import EstimatorBits
+from codekin.measures.predictions import is_clear
 from codekin.progress import stage
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
 
@@ -202,25 +209,15 @@ class _Judged(NamedTuple):
         return float(np.average(self.is_right, weights=self.weights))
 
     @property
-    def held_out(self) -> str:
-        return f"of {counted(len(self.is_right), 'held-out sample')} right"
-
-    @property
     def text(self) -> str:
-        return f"the learner as it is gets {self.accuracy:.1%} {self.held_out}"
+        n_held_out = counted(len(self.is_right), "held-out sample")
+        return f"the learner as it is gets {self.accuracy:.1%} of {n_held_out} right"
 
     def because(self, reason: str) -> _Judged:
         return self._replace(chosen=self.chosen.because(reason))
 
     def is_ahead_of(self, other: _Judged, least: float) -> bool:
         return is_clear(self.is_right, other.is_right, self.weights, least)
-
-
-def is_clear(larger: NDArray[Any], smaller: NDArray[Any], weights: FloatArray, least: float = CLEAR) -> bool:
-    """Whether numbers are larger than others of the same samples by more than some standard errors."""
-    gains, share = larger.astype(np.float64) - smaller, weights / weights.sum()
-    gain = float(share @ gains)
-    return bool(gain > 0 and gain > least * np.sqrt(share**2 @ (gains - gain) ** 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +235,7 @@ class _Trial:
 
     @classmethod
     def of(cls, learner: Any, samples: Samples, rng: np.random.Generator) -> _Trial:
-        given = samples.weights
-        weights = np.ones(len(samples)) if given is None else np.asarray(given, dtype=np.float64)
-        rows = np.flatnonzero((samples.class_index >= 0) & (weights > 0))
-        return cls(replace(learner, tasks=None), samples, weights, rows, rng)
+        return cls(replace(learner, tasks=None), samples, *_weights_and_rows(samples), rng)
 
     def parts(self, n_classes: int) -> list[Split]:
         """The samples to learn from, and those that are held out: few are enough to compare two learners."""
@@ -310,5 +304,97 @@ SEED = 0
 """All decoders are compared on the same folds."""
 
 
+def _weights_and_rows(samples: Samples) -> tuple[FloatArray, IntArray]:
+    """The weights of samples, and the rows of those that have a class and a weight."""
+    weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)
+    return weights, np.flatnonzero((samples.class_index >= 0) & (weights > 0))
+
+
 def _with_decoder(chosen: Chosen, found: DecoderFit) -> Chosen:
     return chosen._replace(alternatives=Alternatives(decoder_fit=found))
+
+
+# ----- one regression of all classes ---------------------------------------------------------------------------------
+
+# Its scores of the classes are linear, so that each can be the margin of a bit, and the class with the largest one is
+# decoded. All that works with linear bits works with these.
+
+SURE = 3.0
+"""A learned decoder that gains more than this many standard errors on decoding by the loss is kept without a trial."""
+ENOUGH_HELD_OUT = 300
+"""No further fold is held out once this many samples have been."""
+MOST_WEIGHTS = 10**6
+"""With more weights, the solver of all classes at once takes long, and much memory."""
+
+
+def or_joint(fit: FitResult, given: Mapping[str, Any], classifier: Any, samples: Samples, *, seed: Seed) -> FitResult:
+    """A fit, or the same code with the scores of one logistic regression as its margins, whichever is better.
+
+    They are compared on samples that neither has learned from. With too few samples for a learned decoder, the
+    regression of all classes is taken.
+    """
+    shape: tuple[int, ...] = getattr(samples.X, "shape", ())
+    if not learns_jointly(classifier) or len(shape) != 2 or are_alike(samples.X):
+        return fit
+    code, found = fit.model.first.code, fit.decoder_fit
+    if not (
+        is_open(given, classifier, code.n_classes)
+        and not getattr(fit.plan.learner, "fit_params", None)
+        and _is_one_vs_rest(code)
+        and code.n_classes * shape[1] <= MOST_WEIGHTS
+    ):
+        return fit
+    weights, rows = _weights_and_rows(samples)
+    if len(np.unique(samples.class_index[rows])) < code.n_classes:
+        return fit
+    rng, text = np.random.default_rng((*seed, 2)), "there are too few samples to learn a decoder"
+    if found is not None:
+        is_right = found.is_right
+        if is_clear(is_right, found.trials[0].outcome.is_right, weights[found.held_out], SURE):
+            return fit
+        with stage("trying a regression of all classes at once"):
+            judged, own_is_right = _judged(classifier, samples, weights, found.held_out, rng)
+        order = np.argsort(found.held_out)
+        of_code = is_right[order][np.searchsorted(found.held_out, judged, sorter=order)]
+        if is_clear(of_code, own_is_right, weights[judged], 0.0):
+            return fit
+        text = f"all classes at once get {np.average(own_is_right, weights=weights[judged]):.1%} of "
+        text += f"{len(judged)} held-out samples right, one-vs-rest {np.average(of_code, weights=weights[judged]):.1%}"
+    with stage("learning all classes at once"):
+        learned = _learned(classifier, samples, weights, rows, rng)
+    bits = EstimatorBits(predictors_of_classes(learned, code.coding_matrix.argmax(axis=0)))
+    # The score of a class is the margin of its bit.
+    weights_of_bits = (code.coding_matrix > 0) / LOSSES["linear"].agreement(np.ones(1))
+    decoder = LearnedDecoder(weights_of_bits, np.zeros(code.n_classes), LOSSES["linear"])
+    member = replace(fit.model.first, bits=bits, decoder=decoder)
+    plan = replace(fit.plan, reason=f"{fit.plan.reason}; one regression for all bits: {text}", decoding="learned")
+    return replace(fit, model=replace(fit.model, codes=(member,)), plan=plan, decoder_fit=None)
+
+
+def _judged(
+    classifier: Any, samples: Samples, weights: FloatArray, rows: IntArray, rng: np.random.Generator
+) -> tuple[IntArray, Any]:
+    """Which of some rows, held out a fold at a time until there are enough, the regression gets right."""
+    classes, judged, is_right = samples.class_index, list[IntArray](), list[Any]()
+    fold = stratified_folds(classes[rows], N_FOLDS, rng)
+    for number in range(N_FOLDS):
+        held_out = rows[fold == number]
+        learned = _learned(classifier, samples, weights, rows[fold != number], rng)
+        judged.append(held_out)
+        is_right.append(learned.predict(rows_at(samples.X, held_out)) == classes[held_out])
+        if sum(map(len, judged)) >= ENOUGH_HELD_OUT:
+            break
+    return np.concatenate(judged), np.concatenate(is_right)
+
+
+def _learned(classifier: Any, samples: Samples, weights: FloatArray, rows: IntArray, rng: np.random.Generator) -> Any:
+    """The regression of all classes from some rows."""
+    copied = seeded(classifier, int(rng.integers(np.iinfo(np.int32).max)))
+    name = f"{copied.steps[-1][0]}__sample_weight" if hasattr(copied, "steps") else "sample_weight"
+    own = {} if samples.weights is None else {name: weights[rows]}
+    return copied.fit(rows_at(samples.X, rows), samples.class_index[rows], **own)
+
+
+def _is_one_vs_rest(code: Code) -> bool:
+    matrix = code.coding_matrix
+    return matrix.shape == (code.n_classes, code.n_classes) and bool(((matrix == 1).sum(axis=1) == 1).all())

@@ -31,7 +31,7 @@ from codekin.fitting.footprint import BYTES_PER_KEPT_WEIGHT, bytes_converted, wi
 from codekin.fitting.plan import Alternatives, Plan
 from codekin.fitting.trial import class_sizes
 from codekin.learners import Checkpoints, EpochReport, Learner, Validation
-from codekin.learners.calibration import calibrate_bits
+from codekin.learners.calibration import calibrate_bits, out_of_fold_margins
 from codekin.learners.compact import compacted
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode
@@ -341,7 +341,7 @@ def learned_decoder(
     logistic regressions, leave-one-out margins can be computed directly; other linear bits are learned again
     without a fifth of the samples, once for many samples and up to five times for few.
     """
-    from codekin.learners.out_of_fold import are_linear  # it knows scikit-learn's learners
+    from codekin.learners.without_samples import are_linear  # it knows scikit-learn's learners
 
     code, n_bits, n_classes = member.code, member.code.codebook.n_bits, plan.n_classes
     is_worthwhile = not plan.learner.learns_probabilities and n_bits <= MAX_BITS_PER_CLASS * n_classes
@@ -375,8 +375,7 @@ def _out_of_fold_margins(
     member: FittedCode, learner: Learner, samples: Samples, n_wanted: int, *, rng: np.random.Generator
 ) -> OutOfFold:
     """Margins that the bits did not learn from, computed in the cheapest way."""
-    from codekin.learners.out_of_fold import has_enough_samples, out_of_fold_margins
-    from codekin.learners.without_samples import OutOfFold, approximate_out_of_fold_margins
+    from codekin.learners.without_samples import OutOfFold, approximate_out_of_fold_margins, has_enough_samples
 
     bits, code = member.bits, member.code
     known = np.flatnonzero(samples.class_index >= 0)

@@ -11,10 +11,12 @@ import numpy as np
 
 from codekin._system.memory import available_memory
 from codekin._system.rows import StoredRows, is_sparse
+from codekin.assignments import AssignmentResult
 from codekin.classes import ClassTree
+from codekin.code import Assignment
 from codekin.code.tree import LEAVES_PER_CHILD
 from codekin.codebooks import trellis_codebook
-from codekin.fitting.setting import Table, codes_of, is_auto, is_one_order
+from codekin.fitting.setting import Table, codes_of, is_auto
 from codekin.learners import AROW, LEARNERS, Learner, LinearSVM, Softmax, VectorSoftmax, learner_of
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.model.reranking import CandidateSource
@@ -212,6 +214,11 @@ def rerank_that_follows(s: Any) -> Any:
 def n_codes_that_follow(s: Any) -> Any:
     """Several codes differ in the orders of their classes."""
     return 1 if is_one_order(s.given["assignment"]) or s.given["n_reserved"] else "auto"
+
+
+def is_one_order(choice: Any) -> bool:
+    """Whether the ``assignment`` parameter of an estimator is a single assignment, not a way to find some."""
+    return isinstance(choice, Assignment | AssignmentResult) or not (isinstance(choice, str) or callable(choice))
 
 
 def tree_width(n_classes: int) -> int:

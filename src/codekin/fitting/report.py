@@ -20,7 +20,7 @@ from codekin.code.codebook import kind_of_matrix
 from codekin.codebooks.symbols import NO_CODE
 from codekin.decoding import Loss
 from codekin.fitting.trial import Trial
-from codekin.measures import Evaluation, evaluation_text
+from codekin.measures.predictions import Evaluation, evaluation_text
 from codekin.model import Model
 from codekin.samples import Samples, rows_at
 

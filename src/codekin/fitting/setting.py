@@ -217,11 +217,6 @@ def check_distances_choice(choice: Any) -> None:
     )
 
 
-def is_one_order(choice: Any) -> bool:
-    """Whether the ``assignment`` parameter of an estimator is a single assignment, not a way to find some."""
-    return isinstance(choice, Assignment | AssignmentResult) or not (isinstance(choice, str) or callable(choice))
-
-
 def are_distances(choice: Any) -> bool:
     """Whether these are distances, and not a name or a function."""
     # A class has the attributes of its instances, and a protocol checks only these.

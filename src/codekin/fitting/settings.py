@@ -26,7 +26,6 @@ from codekin.fitting.setting import (
     check_loss_choice,
     codes_of,
     is_auto,
-    is_one_order,
     table_of,
 )
 from codekin.learners import LEARNERS
@@ -348,7 +347,7 @@ EXTREME_SETTINGS = table_of(
             Need(
                 "an {assignment} that says how orders are found, by a name or a function. Got one order, which all "
                 "codes would share",
-                lambda s: s.n_codes in ALONE or not is_one_order(s.assignment),
+                lambda s: s.n_codes in ALONE or not defaults.is_one_order(s.assignment),
             ),
         ),
         metavar="N|auto",

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.memory import in_units
-from codekin._system.minimum import least_between
 from codekin._system.parallel import limited_threads
 from codekin.code import Code, FloatArray, IntArray
 from codekin.decoding import DecodedAccuracy, decoder_of
 from codekin.decoding.losses import LossLike
 from codekin.fitting.learned_vectors import centroids
 from codekin.learners import Learner
+from codekin.learners.calibration import least_between
 from codekin.learners.compact import Precision
-from codekin.measures import confidence_error
+from codekin.measures.predictions import confidence_error
 from codekin.model import FittedCode, Model
 from codekin.model.model import code_log_proba
 from codekin.model.reranking import CandidateSource, Reranking

@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from threading import Condition, Lock
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.checkpoints import CheckpointError, Checkpoints
-from codekin._system.memory import available_memory, give_back, in_units
+from codekin._system.memory import give_back, in_units
 from codekin._system.parallel import available_threads, n_workers, on_threads, share_work
 from codekin._system.rows import SparseRows
 from codekin.code import Code
@@ -71,22 +72,6 @@ class Workspace:
         elif length > len(self._arrays[name]):
             self._arrays[name].resize(length, refcheck=False)  # no node uses it now
         return self._arrays[name][:length]
-
-
-def affordable_threads(max_memory: int | None, samples: TreeSamples, nodes: Sequence[int], n_threads: int) -> int:
-    """How many nodes can be learned at once, whichever they are; raises if the largest cannot."""
-    limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
-    if not limits or not nodes:
-        return n_threads
-    needed = sorted((samples.bytes_in_training(node, min(limits)) for node in nodes), reverse=True)[:n_threads]
-    if needed[0] > min(limits):
-        limit = "allowed by max_memory" if min(limits) == max_memory else "available"
-        raise MemoryError(
-            f"The largest node of the tree needs {in_units(needed[0])} for training, but "
-            f"{in_units(min(limits))} are {limit}. Use a smaller width or fewer features, or allow more."
-        )
-    n_at_once = int(np.searchsorted(np.cumsum(needed), min(limits), side="right"))
-    return n_threads if n_at_once == len(needed) else n_at_once
 
 
 class NodeMemory:
@@ -164,8 +149,7 @@ class FinishedNodes:
         self.nodes: dict[int, LearnedNode] = {}
         self._work, self._checkpoints, self._training = work, checkpoints, training
         self._total = max(sum(work.values()), 1)
-        self._files: list[str] = []
-        self._unsaved: list[int] = []
+        self._files, self._unsaved = list[str](), list[int]()
         self._lock, self._kept = Lock(), kept
         self._restore()
         self._done = self._saved = sum(work[node] for node in self.nodes)
@@ -251,15 +235,13 @@ class _Job(NamedTuple):
     memory: NodeMemory | None
 
 
-class SoftmaxSteps(NamedTuple):
+@dataclass(frozen=True)
+class SoftmaxSteps:
     """How a node is learned: by Newton steps of a softmax over its children, with curvatures for all weights."""
 
     step: float
-
-    @property
-    def merges(self) -> bool:
-        """Whether features that have the same values in all samples may share a state."""
-        return True
+    merges: ClassVar[bool] = True
+    """Features that have the same values in all samples share a state."""
 
     def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int, curvature: float) -> Any:  # noqa: ARG002
         """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
@@ -303,7 +285,7 @@ def _fitted(
     tree = own.tree
     work = {node: own.work(node) for node in range(tree.n_nodes)}
     nodes = sorted((node for node in work if work[node] > 0), key=lambda node: -work[node])
-    n_threads = affordable_threads(learner.max_memory, own, nodes, learner.n_threads or available_threads())
+    n_threads = own.affordable_threads(learner.max_memory, nodes, learner.n_threads or available_threads())
     # Those that take long first, so that the threads end at about the same time; small ones take little memory beside.
     n_long = sum(own_work * n_threads * LONG_NODES > sum(work.values()) for own_work in work.values())
     nodes = nodes[:n_long] + nodes[n_long:][::-1]
@@ -311,25 +293,25 @@ def _fitted(
     passes = _Passes(n_epochs, learner._node_steps, learner.shuffle, seed, learner.fit_intercept, learns_on)
     before = None if begun is None else WeightsByNode.of(begun)
     memory = NodeMemory(learner.max_memory)
-    training: dict[str, Any] = {}
-    if checkpoints is not None:
-        training = {
-            "learner": type(learner).__name__,
-            **passes._asdict(),
-            "curvature": own.curvature,
-            "n_samples": len(own.leaves),
-            "n_features": own.n_features,
-            "samples_checksum": given.checksum,
-            "tree_checksum": checksum(tree.first_bits, tree.spans, code.assignment.codeword_of_class),
-        }
+    training = checkpoints and {
+        "learner": type(learner).__name__,
+        **passes._asdict(),
+        "steps": astuple(passes.steps),
+        "curvature": own.curvature,
+        "n_samples": len(own.leaves),
+        "n_features": own.n_features,
+        "samples_checksum": given.checksum,
+        "tree_checksum": checksum(tree.first_bits, tree.spans, code.assignment.codeword_of_class),
+    }
     del given  # its weights and classes by row
-    finished = FinishedNodes(work, checkpoints, training, memory.keep)
+    finished = FinishedNodes(work, checkpoints, training or {}, memory.keep)
     left = [node for node in nodes if node not in finished.nodes]
     groups = own.groups(left, 1 if n_workers() == 1 else SHARES_PER_WORKER * n_workers())
     job = _Job(passes, own, before, n_threads, memory)
     if n_workers() > 1 and begun is None:
-        shared = job._replace(memory=None)
-        for group, learned in zip(groups, share_work(_learned_by_worker, shared, groups), strict=True):
+        for group, learned in zip(
+            groups, share_work(_learned_by_worker, job._replace(memory=None), groups), strict=True
+        ):
             for node, of_node in zip(group, learned, strict=True):
                 finished.add(node, of_node)
     else:
@@ -341,10 +323,9 @@ def _fitted(
     if before is not None:
         nothing = np.zeros(0, dtype=np.int32)
         found |= {node: before.left_over(node, nothing) for node in range(tree.n_nodes) if node not in found}
-    n_features = own.n_features - own.has_bias
     # The bias of earlier bits corrects for the class sizes.
     bias = None if own.has_bias else np.zeros(tree.n_edges, np.float32) if begun is None else begun.bias
-    return gathered(tree, n_features, found, bias, learns_on=learns_on, n_threads=learner.n_threads)
+    return gathered(tree, own.n_features - own.has_bias, found, bias, learns_on=learns_on, n_threads=learner.n_threads)
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from codekin._system.memory import available_memory, in_units
 from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, LARGEST_INT32, SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
 from codekin.code.tree import TreeGraph
@@ -156,6 +157,21 @@ class TreeSamples:
         rows = self.row_of_place[start - self.first_place : stop - self.first_place]
         ends, room = np.array([0, len(rows)], dtype=np.int64), np.empty(self.n_features, dtype=np.int32)
         return needed(int(count_entries(self.held.indptr, self.held.indices, rows, ends, room)))
+
+    def affordable_threads(self, max_memory: int | None, nodes: Sequence[int], n_threads: int) -> int:
+        """How many nodes can be learned at once, whichever they are; raises if the largest cannot."""
+        limits = [limit for limit in (max_memory, available_memory()) if limit is not None]
+        if not limits or not nodes:
+            return n_threads
+        needed = sorted((self.bytes_in_training(node, min(limits)) for node in nodes), reverse=True)[:n_threads]
+        if needed[0] > min(limits):
+            limit = "allowed by max_memory" if min(limits) == max_memory else "available"
+            raise MemoryError(
+                f"The largest node of the tree needs {in_units(needed[0])} for training, but "
+                f"{in_units(min(limits))} are {limit}. Use a smaller width or fewer features, or allow more."
+            )
+        n_at_once = int(np.searchsorted(np.cumsum(needed), min(limits), side="right"))
+        return n_threads if n_at_once == len(needed) else n_at_once
 
     # ----- rows on disk -----------------------------------------------------------------------------------------
 

@@ -32,10 +32,16 @@ from sklearn.utils.class_weight import compute_sample_weight
 from codekin._system.arrays import bounded_margins
 from codekin._system.parallel import single_blas
 from codekin.code import Code, FloatArray, IntArray, Margins
+from codekin.learners.estimators import is_plain_linear
 from codekin.learners.independent import ConstantBit, EstimatorBits
 from codekin.learners.linear import CONSTANT_MARGIN
-from codekin.learners.out_of_fold import steps_of
 from codekin.samples import N_FOLDS, Samples, rows_at, stratified_folds
+
+SAMPLES_PER_FEATURE = 20
+"""From this many samples per feature on, margins of training samples are better than those out of folds, which come
+from five sets of bits that differ from the final one. Accuracy of decoders learned from the former and from the latter:
+digits, 17 samples per feature, 93.8 and 94.3 %; vowel, 20 and 45 samples per feature, 68.6 and 66.9 %, 88.6 and 83.8 %.
+"""
 
 MAX_FEATURES = 300
 MAX_WORK = 3e10
@@ -325,3 +331,52 @@ def _conjugate_gradients(times: Callable[[Any], Any], target: Any, scale: Any) -
         size, last = np.einsum("fb,fb->b", residual, scaled), size
         direction = scaled + size / np.maximum(last, TINY) * direction
     return found
+
+
+# ----- whether margins of training samples are good enough -----------------------------------------------------------
+
+
+def has_enough_samples(bits: Any, samples: Samples, code: Code) -> bool:
+    """Whether the margins of the training samples are about like those of new samples.
+
+    That is so for linear bits with at least twenty samples per feature each, also after transformations that do not use
+    the classes.
+    """
+    n_features = _n_linear_features(bits)
+    if n_features is None:
+        return False
+    counts = None if samples.weights is None else (np.asarray(samples.weights) > 0).astype(np.float64)
+    class_sizes = np.bincount(samples.class_index, counts, minlength=code.n_classes)
+    n_seen = class_sizes @ code.is_used
+    return bool(n_seen.min() >= SAMPLES_PER_FEATURE * n_features)
+
+
+def are_linear(bits: Any) -> bool:
+    """Whether the margins are linear in the features, possibly after a transformation."""
+    return _n_linear_features(bits) is not None
+
+
+def _n_linear_features(bits: Any) -> int | None:
+    """The largest number of features of linear bits; None for other bits."""
+    if not isinstance(bits, EstimatorBits):
+        return getattr(bits, "n_features", None)
+    numbers = [_n_features_of(predictor) for predictor in bits.predictors]
+    return None if None in numbers else max(number for number in numbers if number is not None)
+
+
+def _n_features_of(predictor: Any) -> int | None:
+    if isinstance(predictor, ConstantBit):
+        return 0
+    steps = steps_of(predictor)
+    if steps and steps[0] is not predictor:
+        # A step that uses the classes, or selects features, is fitted to them, however few features remain.
+        has_looked = any(get_tags(step).target_tags.required for step in steps[:-1])
+        n_features = None if has_looked else _n_features_of(steps[-1])
+        return n_features and max(n_features, int(getattr(predictor, "n_features_in_", 0)))
+    return int(np.shape(predictor.coef_)[-1]) if is_plain_linear(predictor) else None
+
+
+def steps_of(predictor: Any) -> list[Any]:
+    """The steps of a pipeline, or the predictor alone."""
+    named = getattr(predictor, "steps", [("", predictor)])
+    return [step for _, step in named if step not in (None, "passthrough")]

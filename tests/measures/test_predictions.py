@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from codekin.classes import ClassTree
-from codekin.measures import (
+from codekin.measures.predictions import (
     Evaluation,
     level_accuracies,
     prediction_measures,

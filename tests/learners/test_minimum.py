@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from codekin._system.minimum import least_between
+from codekin.learners.calibration import least_between
 
 FUNCTIONS = {
     "parabola": lambda x: (x - 0.3) ** 2,

@@ -308,3 +308,10 @@ class Baselines:
             scores = found if isinstance(found, np.ndarray) else found.toarray()
             n_right += int((scores.argmax(axis=1) == class_index[own]).sum())
         return float((class_index == self.most_frequent).mean()), n_right / len(rows)
+
+
+def is_clear(larger: NDArray[Any], smaller: NDArray[Any], weights: FloatArray, least: float = 1.0) -> bool:
+    """Whether numbers are larger than others of the same samples by more than some standard errors."""
+    gains, share = larger.astype(np.float64) - smaller, weights / weights.sum()
+    gain = float(share @ gains)
+    return bool(gain > 0 and gain > least * np.sqrt(share**2 @ (gains - gain) ** 2))
