@@ -123,6 +123,10 @@ class EncodedLabels:
         """The number of samples."""
         return len(self.class_index)
 
+    def at(self, rows: IntArray) -> EncodedLabels:
+        """The labels of some samples."""
+        return EncodedLabels(self.classes, self.class_index[rows])
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The labels one by one."""
         return np.asarray(self.classes[self.class_index], dtype=dtype)
@@ -145,6 +149,18 @@ class EncodedLabelSets:
     def __len__(self) -> int:
         """The number of samples."""
         return int(self.indicator.shape[0])
+
+    @property
+    def class_index(self) -> IntArray:
+        """The rarest label of each sample; -1 if it has none."""
+        own, n_samples = self.indicator, len(self)
+        sizes = np.bincount(own.indices, minlength=len(self.classes))
+        rows = np.repeat(np.arange(n_samples), np.diff(own.indptr))
+        order = np.lexsort((sizes[own.indices], rows))
+        has_some = np.diff(own.indptr) > 0
+        found = np.full(n_samples, -1, dtype=np.intp)
+        found[has_some] = own.indices[order[own.indptr[:-1][has_some]]]
+        return found
 
     def at(self, rows: IntArray) -> EncodedLabelSets:
         """The labels of some samples."""

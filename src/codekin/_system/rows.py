@@ -53,12 +53,6 @@ class SparseRows:
         """The number of rows."""
         return len(self.indptr) - 1
 
-    def between(self, start: int, stop: int) -> SparseRows:
-        """The rows from ``start`` to ``stop - 1``; their entries are not copied."""
-        ends = self.indptr[start : stop + 1]
-        own = slice(int(ends[0]), int(ends[-1]))
-        return SparseRows(ends - ends[0], self.indices[own], self.values[own])
-
 
 IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]

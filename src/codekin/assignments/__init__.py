@@ -2,8 +2,9 @@
 
 from codekin.assignments.policy import ASSIGNMENTS, assign, compare_assignments, quadratic_assignment
 from codekin.assignments.quadratic import QuadraticSolution
-from codekin.assignments.result import AssignmentComparison, AssignmentResult, EquidistantCodebookWarning
+from codekin.assignments.result import AssignmentComparison, AssignmentResult
 from codekin.assignments.scores import binary_loss_bound, class_codeword_score, class_codeword_z
+from codekin.code.codebook import EquidistantCodebookWarning
 
 __all__ = [
     "ASSIGNMENTS",

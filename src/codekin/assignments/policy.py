@@ -33,7 +33,6 @@ from codekin.assignments.solver import (
     VECTORS,
     SearchTask,
     Solver,
-    all_assignments_equal,
     evaluated,
     has_dense_vectors,
     on_matrices,
@@ -152,7 +151,7 @@ def assign(
     problem = AssignmentProblem.of(codebook, known)
     task = SearchTask(problem, sense, budget, seed_of(rng) if solver.is_random else 0)
     solver.check(task, options)
-    if solver.is_informed and all_assignments_equal(codebook):
+    if solver.is_informed and codebook._has_equal_assignments():
         # All assignments are equally good: class k gets codeword k.
         result = evaluated(task, Assignment.identity(known.n_classes, method), is_optimal=True)
     else:

@@ -28,10 +28,6 @@ _NEIGHBOURS = 8
 _PAIRS_AT_ONCE = 4_000_000
 
 
-class EquidistantCodebookWarning(UserWarning):
-    """All codewords are equally far apart, so that all assignments have the same class-codeword score."""
-
-
 @dataclass(frozen=True, eq=False)
 class AssignmentResult:
     """An assignment, how good it is, and how it was found.

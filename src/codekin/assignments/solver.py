@@ -7,7 +7,6 @@ others, which after centring is a distance of 0.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,12 +17,12 @@ import numpy as np
 
 from codekin.assignments.budget import Budget
 from codekin.assignments.quadratic import MAX_PROPOSED_IN_TURN, QuadraticProblem, QuadraticSolution
-from codekin.assignments.result import AssignmentResult, EquidistantCodebookWarning, Sense
+from codekin.assignments.result import AssignmentResult, Sense
 from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassDistances
 from codekin.classes.tree_distances import TreeDistances
 from codekin.classes.vectors import EmbeddingDistances, ProductDistances
-from codekin.code import Assignment, Codebook, FloatArray, IntArray
+from codekin.code import Assignment, FloatArray, IntArray
 from codekin.code.geometry import MAX_DENSE_CODEWORDS, order_along, principal_order
 
 _MAX_DENSE_EIGENPROBLEM = 300
@@ -180,20 +179,6 @@ def quadratic_problem(problem: AssignmentProblem, sense: Sense) -> QuadraticProb
         row_order = tree.class_order() if tree else spectral_class_order(problem.class_distances)
         value_order = problem.codebook.similar_order(n_codewords)
     return QuadraticProblem(np.ascontiguousarray(a[None]), codeword_distances[None], n_classes, row_order, value_order)
-
-
-def all_assignments_equal(codebook: Codebook) -> bool:
-    """Whether all assignments have the same score; warns unless they all give the same classifier."""
-    if codebook.is_symmetric:
-        return True
-    if codebook.is_equidistant:
-        warnings.warn(
-            "All codewords of this codebook are equally far apart, so no assignment is more informed than another, "
-            "and none was searched for. Use another codebook, or the assignment 'random'.",
-            EquidistantCodebookWarning,
-            stacklevel=3,
-        )
-    return codebook.is_equidistant
 
 
 def evaluated(task: SearchTask, assignment: Assignment, *, is_optimal: bool = False) -> AssignmentResult:

@@ -27,7 +27,7 @@ Naming = Callable[[int], str]
 
 
 @app.command()
-@reads_samples("multilabel", "label", "missing_labels")
+@reads_samples("multilabel", "label_separator", "label", "missing_labels")
 def explain(
     model: Annotated[Path, typer.Argument(help="The folder of a model with linear bits.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",

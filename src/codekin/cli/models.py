@@ -79,6 +79,9 @@ class LoadedModel:
             raise FileNotFoundError(f"{shortened(str(data))}: there is no such file. {hint}")
         if index_base is not None and self.model_input.vectorizer is not None:
             raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
+        several = {name: options[name] for name in ("label_separator", "multilabel") if name in options}
+        if several.get("multilabel") == "all" or "label_separator" in several:
+            raise ValueError(f"Several labels per sample need a model that learned them. Got {several}.")
         kind, base = label_kind(self.labels) if labels is None else labels, "auto" if index_base is None else index_base
         how = ReadOptions(labels=kind, index_base=base, **options)  # type: ignore[arg-type]
         for X, part in self.model_input.chunks(

@@ -28,7 +28,7 @@ app = App()
 
 
 @app.command()
-@reads_samples("multilabel", "missing_labels")
+@reads_samples("multilabel", "label_separator", "missing_labels")
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[str, typer.Argument(help="The samples, with or without labels; - is the standard input.")] = "-",

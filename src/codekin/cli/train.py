@@ -29,6 +29,7 @@ from codekin.cli.options import (
     AsJson,
     Format,
     IndexBase,
+    LabelSeparator,
     Multilabel,
     NJobs,
     NThreads,
@@ -40,7 +41,6 @@ from codekin.cli.options import (
     check_needs,
     check_sources,
     reads_tables,
-    workers,
 )
 from codekin.cli.train_options import (
     ASSIGNMENT_NAMES,
@@ -55,14 +55,16 @@ from codekin.cli.train_options import (
     NFeatures,
     Resume,
     ValidationFile,
+    number_of,
     with_options,
-    with_weights,
 )
+from codekin.cli.workers import workers
 from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.data.datasets import USES, DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput
 from codekin.data.reading import format_of
 from codekin.data.recipes import NoFeaturesError
+from codekin.data.row_features import is_weight
 from codekin.data.training_samples import SampleReader, TrainingSamples
 from codekin.estimators.extreme_fit import ExtremeFit
 from codekin.estimators.text_fit import TextFit
@@ -98,6 +100,7 @@ def train(
     n_features: NFeatures = None,
     index_base: IndexBase = None,
     multilabel: Multilabel = "error",
+    label_separator: LabelSeparator = None,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
     n_jobs: NJobs = None,
@@ -126,13 +129,14 @@ def train(
     check_format(format=format_of(data, format))
     of_file = validation if isinstance(validation, str) else None
     check_sources({"DATA": data, "--validation": of_file, "--taxonomy": taxonomy})
-    weights = with_weights(given["table"])
+    weights = _with_weights(given["table"])
     reader = SampleReader(
         display.note,
         format,
         n_features,
         ReadOptions(
             multilabel=multilabel,  # type: ignore[arg-type]
+            label_separator=label_separator,
             index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
             **given["table"],
         ),
@@ -148,6 +152,8 @@ def train(
         samples = reader.samples(data, validation, of_learner["max_memory"], cache, random_state)
         source: Any = samples.data
         is_text, classes = isinstance(source, TextData), source.classes
+        if source.indicator is not None:
+            raise ValueError("Several labels per sample are read, but codekin train learns one. Leave the option out.")
         has_texts = is_text and (source.table is None or bool(source.table.text))
         check_format(format="tsv" if has_texts else "features")
         settings["estimator"] = with_less_memory(_learner(settings["estimator"], of_learner), samples.n_bytes)
@@ -184,7 +190,23 @@ def train(
         return
     ranking = ranking_text(ranking_facts(whole.model_)) if details else []
     of_method = [report_text(people.details, measured_on="training sample"), *ranking] if details else []
-    show(_text(people, str(model), seconds, of_method, has_page=has_texts and not _has_vectors(source)))
+    has_page = has_texts and not (source.table and source.table.embeddings)
+    show(_text(people, str(model), seconds, of_method, has_page=has_page))
+
+
+def _with_weights(table: dict[str, Any]) -> dict[int, float]:
+    """Take the weights off the columns of texts, such as title:2; returns them by the place of the column."""
+    weights, names = {}, []
+    for place, given in enumerate(table.get("text", ())):
+        name, _, weight = given.rpartition(":")
+        number = number_of(weight) if name else None
+        if number is not None and not is_weight(number):
+            raise ValueError(f"--text {given}: the weight of a column must be from 1e-6 to 1e6. Got {weight}.")
+        names.append(given if number is None else name)
+        weights[place] = 1.0 if number is None else number
+    if names:
+        table["text"] = tuple(names)
+    return weights
 
 
 def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> dict[str, Any]:
@@ -193,10 +215,6 @@ def _used_columns(table: TableColumns | None, weights: Mapping[int, float]) -> d
         return {}
     text = {name: weights.get(place, 1.0) for place, name in enumerate(table.text)}
     return {**{use: list(getattr(table, use)) for use in USES}, "text": text or None}
-
-
-def _has_vectors(source: TextData) -> bool:
-    return source.table is not None and bool(source.table.embeddings)
 
 
 def _learner(name: str, settings: dict[str, Any]) -> Any:
@@ -297,7 +315,7 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
 
 def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | None:
     """Measure the bits on evenly spaced training samples, and how good the model is on the validation samples."""
-    y = samples.data.encoded_labels
+    y: Any = samples.data.encoded_labels
     rows = np.arange(0, len(y.class_index), -(-len(y.class_index) // MOST_MEASURED))
     report_progress(f"measuring the bits on {counted(len(rows), 'training sample')}")
     some = samples.given.at(rows) if isinstance(samples.given, StoredRows) else samples.given[rows]

@@ -14,7 +14,6 @@ from codekin._system.messages import Need
 from codekin.cli.options import READING, TAXONOMY_NEEDS, reader_of, two_numbers
 from codekin.data.options import TEXT_FORMATS
 from codekin.data.recipes import AUTO, RECIPES
-from codekin.data.row_features import is_weight
 from codekin.fitting.setting import ASSIGNMENT_CHOICES, LEARNING, Numbers, Setting
 from codekin.fitting.settings import ABOVE_ZERO, EXTREME_SETTINGS
 
@@ -181,22 +180,8 @@ def _parameter(setting: Setting) -> inspect.Parameter:
     )
 
 
-def with_weights(table: dict[str, Any]) -> dict[int, float]:
-    """Take the weights off the columns of texts, such as title:2; returns them by the place of the column."""
-    weights, names = {}, []
-    for place, given in enumerate(table.get("text", ())):
-        name, _, weight = given.rpartition(":")
-        number = _weight(weight) if name else None
-        if number is not None and not is_weight(number):
-            raise ValueError(f"--text {given}: the weight of a column must be from 1e-6 to 1e6. Got {weight}.")
-        names.append(given if number is None else name)
-        weights[place] = 1.0 if number is None else number
-    if names:
-        table["text"] = tuple(names)
-    return weights
-
-
-def _weight(text: str) -> float | None:
+def number_of(text: str) -> float | None:
+    """The number that a text stands for; None if it is none."""
     try:
         return float(text)
     except ValueError:
@@ -205,7 +190,7 @@ def _weight(text: str) -> float | None:
 
 def file_or_share(text: str) -> str | float:
     """The name of a file, or a share of the samples such as 10%."""
-    share = _weight(text.removesuffix("%"))
+    share = number_of(text.removesuffix("%"))
     if not str(text).endswith("%"):
         if share is not None and 0 < share < 1 and not Path(text).exists():
             raise typer.BadParameter(f"must be a file, or a share such as 10%. Got {text!r}; say {100 * share:g}%.")

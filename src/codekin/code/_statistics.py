@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 256
 """How many codewords are compared with all others at a time if no such array is needed."""
+
+
+class EquidistantCodebookWarning(UserWarning):
+    """All codewords are equally far apart, so that all assignments have the same class-codeword score."""
 
 
 class CodewordStatistics:
@@ -160,6 +165,19 @@ class CodewordStatistics:
             if self._canonical(swapped) != self._canonical(columns):
                 return False
         return True
+
+    def _has_equal_assignments(self) -> bool:
+        """Whether all assignments have the same score; warns unless they all give the same classifier."""
+        if self.is_symmetric:
+            return True
+        if self.is_equidistant:
+            warnings.warn(
+                "All codewords of this codebook are equally far apart, so no assignment is more informed than another, "
+                "and none was searched for. Use another codebook, or the assignment 'random'.",
+                EquidistantCodebookWarning,
+                stacklevel=3,
+            )
+        return self.is_equidistant
 
     def _canonical(self, matrix: CodingMatrix) -> list[bytes]:
         """The columns as sorted bytes, each with its first non-zero entry made positive."""

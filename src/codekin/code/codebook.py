@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin.code._statistics import CodewordStatistics
+from codekin.code._statistics import EquidistantCodebookWarning as EquidistantCodebookWarning  # noqa: PLC0414
 from codekin.code.geometry import bit_reversed, principal_order
 from codekin.code.types import CodingMatrix, FloatArray, IntArray, Margins
 

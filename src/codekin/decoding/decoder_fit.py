@@ -155,7 +155,8 @@ def fit_decoder(
     >>> fit.loss_based_accuracy < 0.7, fit.accuracy > 0.95
     (True, True)
     """
-    n_classes, n_bits = code.n_classes, code.n_margins
+    loss_based, centre = LOSS_BASED[code.codebook.kind](code, loss, is_weighted)
+    n_classes, n_bits = centre[0].shape
     margins = as_margins(margins, n_bits)
     classes = np.asarray(class_index)
     weights = np.ones(len(classes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -170,7 +171,6 @@ def fit_decoder(
     judged = None if held_out_margins is None else as_margins(held_out_margins, n_bits)[rows]
     margins, classes, weights = margins[rows], classes[rows], weights[rows] / weights[rows].sum()
     judged = margins if judged is None else judged
-    loss_based, centre = LOSS_BASED[code.codebook.kind](code, loss, is_weighted)
     n_folds = min(N_FOLDS, len(rows))
     fold_of_row = stratified_folds(classes, n_folds, generator)
     # Nothing is fitted for infinite strength, so that every sample can be held out.

@@ -177,24 +177,8 @@ class ExtremeClassifier(ExtremeFit, ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.width = width
-        self.max_bits = max_bits
-        self.max_model_bytes = max_model_bytes
-        self.max_microseconds = max_microseconds
-        self.time_limit = time_limit
-        self.code = code
-        self.taxonomy = taxonomy
-        self.assignment = assignment
-        self.estimator = estimator
-        self.loss = loss
-        self.prune = prune
-        self.precision = precision
-        self.rerank = rerank
-        self.candidates = candidates
-        self.n_codes = n_codes
-        self.n_reserved = n_reserved
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        given = dict(locals())
+        super().__init__(**{name: given[name] for name in self._table})
 
     @available_if(_learns_in_batches)
     def partial_fit(

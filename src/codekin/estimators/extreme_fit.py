@@ -41,12 +41,16 @@ class ExtremeFit(CodedClassifier):
     learner_: Learner
     recipe_: Recipe
     trials_: tuple[Trial, ...]
+    candidates: Any
+    code: Any
     estimator: Any
     max_model_bytes: int | None
     max_microseconds: float | None
     n_codes: Any
     n_jobs: int | None
+    rerank: Any
     taxonomy: Any
+    width: Any
 
     def __init__(self, **settings: Any) -> None:
         self.__dict__.update({name: setting.default for name, setting in self._table.items()} | settings)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from codekin.data.datasets import USES
 from codekin.data.recipes import AUTO, RECIPES
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.constraints import constraints
@@ -126,29 +127,8 @@ TextVectorizer, default="auto"
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.features = features
-        self.text = text
-        self.numbers = numbers
-        self.categories = categories
-        self.embeddings = embeddings
-        self.width = width
-        self.max_bits = max_bits
-        self.max_model_bytes = max_model_bytes
-        self.max_microseconds = max_microseconds
-        self.time_limit = time_limit
-        self.code = code
-        self.taxonomy = taxonomy
-        self.assignment = assignment
-        self.estimator = estimator
-        self.loss = loss
-        self.prune = prune
-        self.precision = precision
-        self.rerank = rerank
-        self.candidates = candidates
-        self.n_codes = n_codes
-        self.n_reserved = n_reserved
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        given = dict(locals())
+        super().__init__(**{name: given[name] for name in ("features", *USES, *EXTREME_SETTINGS)})
 
     @available_if(_learns_in_batches)
     def partial_fit(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.messages import counted
 from codekin.code import IntArray
+from codekin.data.columns import samples_of
 from codekin.data.datasets import USES, TableColumns, TextData
 from codekin.data.recipes import AUTO, FIND_WORDS, VERSION, NoFeaturesError
 from codekin.data.row_features import Features, FittedRows, fitted_features, is_weight
@@ -25,7 +26,7 @@ from codekin.fitting.setting import is_auto
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.learners import Checkpoints, EpochReport
-from codekin.measures.predictions import Baselines
+from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
 from codekin.progress import Progress, report, reported, subscribe
 from codekin.samples import EncodedLabels, Samples
 from codekin.states import input_bytes
@@ -127,28 +128,15 @@ class TextFit(TextPredictions):
                 self._evaluation = self._evaluated(held_out_X, held_out[1])
         return self
 
-    def add_classes(self, texts: Any, labels: ArrayLike) -> Self:
-        """Give the codewords that ``n_reserved`` kept free to new classes; what was learned stays as it is.
-
-        Parameters
-        ----------
-        texts : as in :meth:`fit`
-            Texts of new classes only, at least one of each.
-        labels : array-like of shape (n_samples,)
-            Their labels, none of which is in ``classes_``.
-
-        Returns
-        -------
-        TextClassifier
-            Itself.
-        """
-        X = self._checked(texts)
-        self.classifier_.add_classes(X, np.asarray(encoded_labels(labels)))
-        self._forget()
-        return self
-
     def _validate_params(self) -> None:
         """Settings are checked where they come from."""
+
+    def _labelled(self, texts: Any, labels: Any, what: str = "text") -> tuple[list[Any], EncodedLabels]:
+        """Samples and their labels. Raises ValueError unless there are as many of both."""
+        samples, y = samples_of(texts, self._columns, what), encoded_labels(labels)
+        if len(samples) != len(y.class_index):
+            raise ValueError(f"There are {counted(len(samples), what)}. Got {counted(len(y.class_index), 'label')}.")
+        return samples, y
 
     def _split(
         self, texts: Any, labels: ArrayLike, validation: Any, sample_weight: ArrayLike | None
@@ -260,6 +248,32 @@ class TextFit(TextPredictions):
         return self._of_features(**settings)
 
     # ----- measuring ------------------------------------------------------------------------------------------------
+
+    def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
+        """How good predictions are on some texts, and which classes are the worst.
+
+        Take texts that the model has not learned from. The comparisons, with the most frequent class and with the
+        nearest class mean, need the training samples. A model that was loaded does not have these; its are None.
+
+        Parameters
+        ----------
+        texts : as in :meth:`TextClassifier.fit`
+        labels : array-like of shape (n_samples,)
+            Their labels; those that are not in ``classes_`` count as errors.
+
+        Returns
+        -------
+        Evaluation
+            Prints as lines for people.
+        """
+        self._check_is_fitted()
+        given, y = self._labelled(texts, labels)
+        return self._evaluated(self.vectorizer_.transform(given), y)
+
+    def _evaluated(self, X: Any, labels: EncodedLabels) -> Evaluation:
+        model, classes = self.classifier_.model_, self.classifier_.classes_
+        best, _ = model.top_k(X, min(N_BEST, len(classes)))
+        return evaluated(best, self.classifier_._class_index(labels), classes, self._baselines, X)
 
     def _measure(self, texts: list[Any], X: Any, y: EncodedLabels) -> None:
         """Keep what reports need of the training samples."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codekin._system.messages import counted, with_article
+from codekin._system.messages import with_article
 from codekin.data.columns import is_missing, samples_of
 from codekin.data.datasets import USES, TableColumns
 from codekin.data.model_input import ModelInput
@@ -22,13 +22,11 @@ from codekin.estimators.predictions import Predictions
 from codekin.explaining import Explanation
 from codekin.fitting.report import TrainingReport
 from codekin.fitting.trial import microseconds_of
-from codekin.measures.predictions import Baselines, Evaluation, evaluated
+from codekin.measures.predictions import Baselines, Evaluation
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
 from codekin.samples import EncodedLabels
 from codekin.states import SavedClassifier, State
-
-N_BEST = 5
 
 
 class TextPredictions(Predictions):
@@ -47,37 +45,25 @@ class TextPredictions(Predictions):
         self._evaluation = self._baselines = None
         self._n_samples, self._some_texts = None, []
 
-    def _labelled(self, texts: Any, labels: Any, what: str = "text") -> tuple[list[Any], EncodedLabels]:
-        """Samples and their labels. Raises ValueError unless there are as many of both."""
-        samples, y = samples_of(texts, self._columns, what), encoded_labels(labels)
-        if len(samples) != len(y.class_index):
-            raise ValueError(f"There are {counted(len(samples), what)}. Got {counted(len(y.class_index), 'label')}.")
-        return samples, y
-
-    def _evaluated(self, X: Any, labels: EncodedLabels) -> Evaluation:
-        best, _ = self.model_.top_k(X, min(N_BEST, len(self.classes_)))
-        return evaluated(best, self.classifier_._class_index(labels), self.classes_, self._baselines, X)
-
-    def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
-        """How good predictions are on some texts, and which classes are the worst.
-
-        Take texts that the model has not learned from. The comparisons, with the most frequent class and with the
-        nearest class mean, need the training samples. A model that was loaded does not have these; its are None.
+    def add_classes(self, texts: Any, labels: ArrayLike) -> Self:
+        """Give the codewords that ``n_reserved`` kept free to new classes; what was learned stays as it is.
 
         Parameters
         ----------
-        texts : as in :meth:`TextClassifier.fit`
+        texts : as in :meth:`fit`
+            Texts of new classes only, at least one of each.
         labels : array-like of shape (n_samples,)
-            Their labels; those that are not in ``classes_`` count as errors.
+            Their labels, none of which is in ``classes_``.
 
         Returns
         -------
-        Evaluation
-            Prints as lines for people.
+        TextClassifier
+            Itself.
         """
-        self._check_is_fitted()
-        given, y = self._labelled(texts, labels)
-        return self._evaluated(self.vectorizer_.transform(given), y)
+        X = self._checked(texts)
+        self.classifier_.add_classes(X, np.asarray(encoded_labels(labels)))
+        self._forget()
+        return self
 
     def report(self) -> TrainingReport:
         """How good the model is on the validation samples of :meth:`fit`, how large and how fast.

@@ -43,10 +43,10 @@ class FitResult:
     trials: tuple[Trial, ...] = ()
     budget: str = ""
     decoder_fit: DecoderFit | None = None
+    facts: dict[str, Any] = field(init=False)
+    """What the report says about the fit."""
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What the report says about the fit."""
+    def __post_init__(self) -> None:
         found, measures = self.decoder_fit, asdict(self.temperature)
         del measures["value"]
         named = {"decoding": self.plan.decoding, "codebook_reason": self.plan.reason, "budget": self.budget}
@@ -55,7 +55,7 @@ class FitResult:
             facts |= {"learned_accuracy": found.accuracy, "loss_accuracy": found.loss_based_accuracy}
             if self.plan.decoding == "learned":
                 facts["decoder_strength"] = found.strength
-        return facts
+        object.__setattr__(self, "facts", facts)
 
 
 def fit_model(

@@ -14,7 +14,6 @@ from codekin._system.memory import require_memory
 from codekin.assignments import AssignmentResult, assign
 from codekin.assignments.direct import online_assignment
 from codekin.assignments.result import POLICIES
-from codekin.assignments.solver import all_assignments_equal
 from codekin.classes import ClassDistances, ClassTree
 from codekin.classes.means import halving_order
 from codekin.code import KINDS, Assignment, Code, Codebook, IntArray
@@ -249,7 +248,7 @@ def _assignment_by_name(
     if name == "random":
         # Avoids computing distances, which may take long.
         return Assignment(rng.permutation(codebook.n_codewords)[: classes.n_classes], method="random"), None
-    if name == "identity" or (name in POLICIES and (codebook.is_designed or all_assignments_equal(codebook))):
+    if name == "identity" or (name in POLICIES and (codebook.is_designed or codebook._has_equal_assignments())):
         # Distances would make no difference.
         policy = name if name in POLICIES else ""
         return Assignment(np.arange(classes.n_classes), method="identity", policy=policy), None

@@ -196,10 +196,9 @@ class Softmax(OnlineLearner):
     bytes_at_once: ClassVar[int] = BYTES_PER_WEIGHT
     """The same: bits cannot be learned in turn."""
 
-    @property
-    def _node_steps(self) -> SoftmaxSteps:
+    def _node_steps(self, codebook: Codebook, mean_squared_norm: float) -> SoftmaxSteps:
         """How a node of a tree is learned."""
-        return SoftmaxSteps(self.step)
+        return SoftmaxSteps(self.step, self._first_curvature(codebook, mean_squared_norm))
 
     def _first_curvature(self, codebook: Codebook, mean_squared_norm: float) -> float:
         """The curvature of all weights before the first step, by the given damping or that of the codebook."""

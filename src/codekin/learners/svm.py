@@ -33,14 +33,18 @@ class SVMSteps:
     """How a node is learned: the machines of all children go through its samples together."""
 
     C: float | None
+    curvature: float
+    """The mean squared length of the samples."""
+    least_weight: float
+    """Up to which size weights are dropped."""
     merges: ClassVar[bool] = False
     """Features that have the same values in all samples share no state: each makes its own steps."""
 
-    def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int, curvature: float) -> Any:
+    def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int) -> Any:
         """Weights and dual variables 0, the signs of the children, and the numbers that the kernel needs."""
         weights = workspace.zeros("state", n_features, 1, n_children)
         signs = (2 * np.eye(n_children) - 1).astype(np.float32)
-        numbers = 1 / (2 * suitable_c(self.C, n_samples / n_children)), 1 / curvature
+        numbers = 1 / (2 * suitable_c(self.C, n_samples / n_children)), 1 / self.curvature
         return weights, workspace.zeros("duals", n_samples, n_children), signs, numbers
 
     def make(self, rows: tuple[Any, ...], children: Any, weights: Any, order: NDArray[np.int64], state: Any) -> None:
@@ -48,10 +52,6 @@ class SVMSteps:
 
         learned, duals, signs, numbers = state
         svm_pass(*rows, children, signs, relative(weights), order, *numbers, learned[:, 0], duals)
-
-    def least_weight(self, curvature: float) -> float:
-        """Up to which size weights are dropped, for samples of any length."""
-        return LEAST_WEIGHT / float(np.sqrt(curvature))
 
 
 def suitable_c(given: float | None, n_samples: float) -> float:
@@ -150,10 +150,10 @@ class LinearSVM(CheckedLearner):
     bytes_per_sample: ClassVar[int] = 4
     """The dual variable of each bit."""
 
-    @property
-    def _node_steps(self) -> SVMSteps:
+    def _node_steps(self, codebook: Codebook, mean_squared_norm: float) -> SVMSteps:
         """How a node of a tree is learned."""
-        return SVMSteps(self.C)
+        curvature = self._first_curvature(codebook, mean_squared_norm)
+        return SVMSteps(self.C, curvature, LEAST_WEIGHT / float(np.sqrt(curvature)))
 
     def _first_curvature(self, codebook: Codebook, mean_squared_norm: float) -> float:  # noqa: ARG002
         """The mean squared length of the samples; the norms include the feature of the bias."""

@@ -240,23 +240,23 @@ class SoftmaxSteps:
     """How a node is learned: by Newton steps of a softmax over its children, with curvatures for all weights."""
 
     step: float
+    curvature: float
+    """The first one of every weight."""
     merges: ClassVar[bool] = True
     """Features that have the same values in all samples share a state."""
+    least_weight: ClassVar[float] = LEAST_WEIGHT
+    """Up to which size weights are dropped."""
 
-    def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int, curvature: float) -> Any:  # noqa: ARG002
+    def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int) -> Any:  # noqa: ARG002
         """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
         state = workspace.zeros("state", n_features, 2, n_children)
-        state[:, 1] = curvature
+        state[:, 1] = self.curvature
         return (state,)
 
     def make(self, rows: tuple[Any, ...], children: Any, weights: Any, order: NDArray[np.int64], state: Any) -> None:
         from codekin.kernels.label_tree import node_softmax_pass
 
         node_softmax_pass(*rows, children, weights, order, self.step, *state)
-
-    def least_weight(self, _: float) -> float:
-        """Up to which size weights are dropped."""
-        return LEAST_WEIGHT
 
 
 class _Passes(NamedTuple):
@@ -290,14 +290,15 @@ def _fitted(
     n_long = sum(own_work * n_threads * LONG_NODES > sum(work.values()) for own_work in work.values())
     nodes = nodes[:n_long] + nodes[n_long:][::-1]
     seed = int(np.random.default_rng(rng).integers(2**63))
-    passes = _Passes(n_epochs, learner._node_steps, learner.shuffle, seed, learner.fit_intercept, learns_on)
+    steps = learner._node_steps(code.codebook, own.mean_squared_norm)
+    passes = _Passes(n_epochs, steps, learner.shuffle, seed, learner.fit_intercept, learns_on)
     before = None if begun is None else WeightsByNode.of(begun)
     memory = NodeMemory(learner.max_memory)
     training = checkpoints and {
         "learner": type(learner).__name__,
         **passes._asdict(),
-        "steps": astuple(passes.steps),
-        "curvature": own.curvature,
+        "steps": astuple(passes.steps)[:1],  # the learner's own; the others follow
+        "curvature": passes.steps.curvature,
         "n_samples": len(own.leaves),
         "n_features": own.n_features,
         "samples_checksum": given.checksum,
@@ -348,7 +349,7 @@ def _learned_node(job: _Job, node: int) -> LearnedNode:
     with memory.workspace_for(samples, node) as workspace:
         (state, *_), features, numbers = _trained(job, node, workspace)
         is_bias = passes.has_bias & (features == samples.n_features - 1)
-        thresholds = np.where(is_bias, np.float32(0), np.float32(passes.steps.least_weight(samples.curvature)))
+        thresholds = np.where(is_bias, np.float32(0), np.float32(passes.steps.least_weight))
         counts, of_child, *kept = large_weights(state, numbers, thresholds, passes.learns_on)
         of_child = of_child.astype(np.min_scalar_type(state.shape[2] - 1))
     found = LearnedNode(features[counts > 0], counts[counts > 0].astype(np.int32), of_child, *kept)
@@ -374,7 +375,7 @@ def _trained(
         merges = passes.steps.merges and begun is None
         features, numbers = samples.copy_rows(start, stop, own, number_of_feature, merges=merges)
     n_numbers = int(numbers.max(initial=-1)) + 1
-    state = passes.steps.begun(workspace, stop - start, n_numbers, n_children, samples.curvature)
+    state = passes.steps.begun(workspace, stop - start, n_numbers, n_children)
     if begun is not None:
         begun.put_into(state[0], node, features)
     for epoch in range(passes.n_epochs):

@@ -48,7 +48,7 @@ class TreeSamples:
     - ``row_of_place``: the row of each held sample, from place ``first_place`` on.
     - ``leaves``, ``weights``: of all samples, by place; no weights if all are 1.
     - ``entries_before``: how many entries the samples before each place have.
-    - ``curvature``: the first curvature of every weight.
+    - ``mean_squared_norm``: of the samples that are not empty.
     - ``bytes_per_sample``: what learning takes for each sample and child, besides the rows.
     """
 
@@ -60,7 +60,7 @@ class TreeSamples:
     entries_before: NDArray[np.int64]
     n_features: int
     has_bias: bool
-    curvature: float
+    mean_squared_norm: float
     bytes_per_sample: int = 0
     first_place: int = 0
 
@@ -93,7 +93,7 @@ class TreeSamples:
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
             bool(learner.fit_intercept),
-            learner._first_curvature(code.codebook, _mean_squared_norm(held, has_bias=bool(learner.fit_intercept))),
+            _mean_squared_norm(held, has_bias=bool(learner.fit_intercept)),
             learner.bytes_per_sample,
         ), given
 
@@ -267,18 +267,24 @@ def _depths(tree: TreeGraph) -> IntArray:
 def _mean_squared_norm(X: SparseRows | StoredRows, *, has_bias: bool) -> float:
     """The mean of ``|x|**2`` over the samples that are not empty, the same to the last digit in memory and on disk."""
     norms = [np.zeros(0)]
-    n_rows = X.shape[0] if isinstance(X, StoredRows) else X.n_rows
-    step = X.rows_at_once if isinstance(X, StoredRows) else ROWS_AT_ONCE
-    for start in range(0, n_rows, step):
-        if isinstance(X, StoredRows):
-            rows, _ = compressed_rows(X[start : start + step], has_bias)
-        else:
-            rows = X.between(start, min(start + step, n_rows))
-        starts = rows.indptr[:-1][np.diff(rows.indptr) > 0]
+    for ends, values in _ends_and_values(X, has_bias):
+        starts = ends[:-1][np.diff(ends) > 0]
         if len(starts):
-            norms.append(np.add.reduceat(np.square(rows.values, dtype=np.float64), starts))
+            norms.append(np.add.reduceat(np.square(values, dtype=np.float64), starts))
     of_filled = np.concatenate(norms)
     return float(of_filled.mean()) or 1.0 if len(of_filled) else 1.0
+
+
+def _ends_and_values(X: SparseRows | StoredRows, has_bias: bool) -> Iterator[tuple[NDArray[np.int64], Any]]:
+    """Where the values of some rows at a time begin and end, and these values."""
+    if isinstance(X, StoredRows):
+        for start in range(0, X.shape[0], X.rows_at_once):
+            rows, _ = compressed_rows(X[start : start + X.rows_at_once], has_bias)
+            yield rows.indptr, rows.values
+        return
+    for start in range(0, len(X.indptr) - 1, ROWS_AT_ONCE):
+        ends = X.indptr[start : start + ROWS_AT_ONCE + 1]
+        yield ends - ends[0], X.values[ends[0] : ends[-1]]
 
 
 BYTES_PER_WEIGHT = 8
