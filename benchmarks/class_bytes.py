@@ -19,6 +19,7 @@ from apart import Journal, carry_out, cpu_seconds, microseconds_of
 from contenders import Samples, result_of
 
 STEPS = (8, 4, 2, 1)
+PARTS = ("weights", "children", "nodes", "lengths", "counts")
 RECIPES = ("default", "one tree", "two trees", "two levels", "two levels, two trees")
 
 
@@ -74,7 +75,7 @@ def measure(task):
         "bytes": n_bytes,
         "weights": sum(len(own.weights) for own in bits),
         "chunks": sum(len(own.nodes) for own in bits),
-        "tree_bytes": sum(getattr(b, a).nbytes for b in bits for a in ("weights", "children", "nodes", "lengths", "counts")),
+        "tree_bytes": sum(getattr(own, part).nbytes for own in bits for part in PARTS),
         "entries": model.ranking.vectors.n_entries,
         "vector_bytes": 3 * model.ranking.vectors.n_entries,
         "seconds": seconds,

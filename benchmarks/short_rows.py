@@ -4,10 +4,9 @@
 
 A region is a class, 2,500 of them in 50 languages. A language has 60 syllables and 8 endings, and a region prefers some
 of its language's. A name has two or three syllables and mostly an ending, so that one can guess the language and
-sometimes the region. Features are those that ``TextVectorizer`` makes by default for the names: words, first letters
-and trigrams, about 20 of a name. Both learn from the same features, each in a process of its own, bound to one
-processor and in turns (``contenders.py``); seconds are of the processor and the least of the rounds. Codekin is to take
-at most PECOS's.
+sometimes the region. Features are the words and trigrams that ``TextVectorizer`` makes of the names. Both learn from
+the same features, each in a process of its own, bound to one processor and in turns (``contenders.py``); seconds are
+of the processor and the least of the rounds. Codekin is to take at most PECOS's.
 """
 
 import argparse
@@ -20,20 +19,17 @@ from contenders import Samples, result_of
 
 N_LANGUAGES, REGIONS_OF_LANGUAGE, N_NAMES = 50, 50, 100_000
 N_SYLLABLES, N_PREFERRED, N_ENDINGS = 60, 8, 8
+SOUNDS = [line.split(",") for line in ("b,ch,d,f,g,gr,h,k,kr,l,m,n,p,r,s,st,t,th,v,w,z", "a,e,i,o,u,y", ",n,r,l,s")]
+FEATURES = "words+trigrams"
 NAMES = ("ours, default", "ours, default, no taxonomy", "PECOS XR-Linear")
 
 
 def place_names(n_names, seed=0):
     """Names and the number of the region of each."""
     languages = np.random.default_rng(0)
-    starts, vowels, ends = (
-        "b ch d f g gr h k kr l m n p r s sch st t th v w z".split(),
-        "aeiouy",
-        ["", "n", "r", "l", "s"],
-    )
 
     def syllable():
-        return languages.choice(starts) + languages.choice(list(vowels)) + languages.choice(ends)
+        return "".join(languages.choice(parts) for parts in SOUNDS)
 
     syllables = [[syllable() for _ in range(N_SYLLABLES)] for _ in range(N_LANGUAGES)]
     endings = [[syllable() for _ in range(N_ENDINGS)] for _ in range(N_LANGUAGES)]
@@ -59,7 +55,7 @@ def write_samples(folder):
     named = {part: place_names(n, seed) for seed, (part, n) in enumerate(
         (("train", N_NAMES), ("validation", N_NAMES // 10), ("test", N_NAMES // 10))
     )}  # fmt: skip
-    vectorizer = TextVectorizer().fit(named["train"][0])
+    vectorizer = TextVectorizer(features=FEATURES).fit(named["train"][0])
     splits = {part: SimpleNamespace(X=vectorizer.transform(names), y=y) for part, (names, y) in named.items()}
     nested = {
         f"language {k:02}": [f"region {k:02} {i:02}" for i in range(REGIONS_OF_LANGUAGE)] for k in range(N_LANGUAGES)

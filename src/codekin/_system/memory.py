@@ -11,8 +11,6 @@ from pathlib import Path
 MEMINFO = Path("/proc/meminfo")
 CONTROL_GROUP = Path("/sys/fs/cgroup")
 STATM = Path("/proc/self/statm")
-M_MMAP_THRESHOLD = -3
-"""Its number in malloc.h."""
 
 
 def available_memory() -> int | None:
@@ -42,15 +40,6 @@ def give_back() -> None:
     """Return memory that was freed to the system, if the C library keeps it (glibc does); takes about a millisecond."""
     with suppress(OSError, TypeError, AttributeError):  # there is no such library, as on Windows, or function
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def give_back_arrays() -> None:
-    """From now on, return the memory of arrays above a megabyte to the system when they are freed (glibc).
-
-    Otherwise it keeps up to 32 MB of each, since it may be needed again, and other arrays leave gaps in between.
-    """
-    with suppress(OSError, TypeError, AttributeError):
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2**20)
 
 
 def in_units(n_bytes: float) -> str:

@@ -17,7 +17,6 @@ import numpy as np
 import typer
 
 from codekin._system.files import beside, bytes_in
-from codekin._system.memory import give_back_arrays
 from codekin._system.messages import EXTRAS, counted
 from codekin._system.parallel import limited_threads
 from codekin._system.rows import StoredRows
@@ -118,7 +117,6 @@ def train(
     same model.
     """
     started, display = time.perf_counter(), Display(quiet)
-    give_back_arrays()
     settings, of_learner, of_texts = (
         {setting.name: given[setting.name] for setting in table}
         for table in (CODE_SETTINGS, LEARNER_SETTINGS, TEXT_SETTINGS)
