@@ -181,16 +181,6 @@ def large_weights(state, numbers, thresholds, with_curvatures):
 
 
 @njit(cache=True, nogil=True)
-def put_chunks(values, lengths, starts, out):
-    """Copy chunks of values, which follow each other, to where they begin in ``out``."""
-    n = 0
-    for chunk in range(len(lengths)):
-        for place in range(starts[chunk], starts[chunk] + lengths[chunk]):
-            out[place] = values[n]
-            n += 1
-
-
-@njit(cache=True, nogil=True)
 def room_for_chunks(nodes, lengths, n_children, filled_share, starts):
     """Write where each chunk begins, and where the last one ends, if long ones have room for all children of a node.
 
@@ -203,12 +193,12 @@ def room_for_chunks(nodes, lengths, n_children, filled_share, starts):
 
 
 @njit(cache=True, nogil=True)
-def fill_chunks(children, values, lengths, starts, all_children, all_values):
-    """Copy chunks, which follow each other, to their rooms; in one for all children, each has its place."""
+def put_chunks(children, values, lengths, starts, stops, all_children, all_values):
+    """Copy chunks, which follow each other, to where there is room; in one for all children, each has its place."""
     n = 0
     for chunk in range(len(lengths)):
         first, length = starts[chunk], lengths[chunk]
-        is_short = starts[chunk + 1] - first == length
+        is_short = stops[chunk] - first == length
         for m in range(length):
             place = first + (m if is_short else children[n])
             all_children[place], all_values[place] = children[n], values[n]

@@ -90,7 +90,7 @@ class TreeBits(LinearForm):
     @cached_property
     def kernel_arrays(self) -> tuple[Any, ...]:
         """The weights as kernels take them: chunks with many of a node's children have all of them."""
-        from codekin.kernels.label_tree import fill_chunks, room_for_chunks
+        from codekin.kernels.label_tree import put_chunks, room_for_chunks
 
         chunk_indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
         nodes, lengths = self.nodes.astype(np.int32), self.lengths.astype(np.int32)
@@ -104,7 +104,8 @@ class TreeBits(LinearForm):
             last = first + CHUNKS_AT_ONCE
             some = slice(stop, stop := stop + int(lengths[first:last].sum(dtype=np.int64)))
             own = writeable(self.children[some]), writeable(self._values_at(some))
-            fill_chunks(*own, lengths[first:last], starts[first : last + 1], children, values)
+            rooms = starts[:-1][first:last], starts[1:][first:last]
+            put_chunks(*own, lengths[first:last], *rooms, children, values)
         return chunk_indptr, nodes, starts, children, values, writeable(self.bias)
 
     @cached_property
@@ -308,10 +309,10 @@ def gathered(
         # Node by node, so that nothing is there twice.
         own = found.pop(node)
         starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
-        put_chunks(own.children.astype(narrow, copy=False), own.lengths, starts, children)
-        put_chunks(own.weights, own.lengths, starts, weights)
+        of_children, rooms = own.children.astype(narrow, copy=False), (own.lengths, starts, starts + own.lengths)
+        put_chunks(of_children, own.weights, *rooms, children, weights)
         if curvatures is not None:
-            put_chunks(own.curvatures, own.lengths, starts, curvatures)
+            put_chunks(of_children, own.curvatures, *rooms, children, curvatures)
         n_chunks += len(own.lengths)
     if bias is None:
         bias = np.zeros(tree.n_edges, dtype=np.float32)
