@@ -35,7 +35,8 @@ from codekin.fitting.footprint import (
 )
 from codekin.fitting.orders import RepeatedOrderError
 from codekin.fitting.plan import extreme_plan
-from codekin.fitting.trial import TO_FIT, Recipe, Trial, fit_temperature, hold_out_samples, microseconds_of
+from codekin.fitting.temperature import fit_temperature
+from codekin.fitting.trial import TO_FIT, Recipe, Trial, hold_out_samples, microseconds_of
 from codekin.learners.training import Callbacks
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.progress import report, stage
@@ -270,7 +271,7 @@ class Search:
             winner = self._fit(best.recipe, trials[: trials.index(best)])
         usual = getattr(winner.plan.learner, "usual_temperature", None)
         temperature = fit_temperature(winner.model, self.held_out, usual)
-        model = replace(winner.model, temperature=temperature.value)
+        model = replace(winner.model, temperature=temperature.value, marginals=temperature.marginals)
         return replace(winner, model=model, temperature=temperature, trials=tuple(trials), budget=str(self.limits))
 
     def _tried(self, recipe: Recipe, before: list[Trial]) -> tuple[Trial, FitResult]:
@@ -278,9 +279,9 @@ class Search:
         fit = self._fit(recipe, before)
         seconds = perf_counter() - begin
         report(f"trial {number + 1}: measuring accuracy, size and speed")
-        X, class_index = self.held_out.X, self.held_out.class_index
+        X = self.held_out.X
         n_bytes = self._bytes_of(fit)
-        accuracy = float((fit.model.predict(X) == class_index).mean())
+        accuracy = self.held_out._share_of_hits(fit.model.predict(X))
         microseconds = microseconds_of(fit.model.predict, X)
         is_within = self.limits.allow(n_bytes, microseconds)
         trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)

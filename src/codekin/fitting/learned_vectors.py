@@ -174,12 +174,12 @@ def three_weights(scores: Sequence[FloatArray] | FloatArray, is_true: NDArray[np
     >>> (three_weights(scores, np.array([[True, False], [False, True]])) > 0).tolist()
     [True, False, False]
     """
-    rows = np.flatnonzero(is_true.any(axis=1))
+    rows, places = np.nonzero(is_true)
     if len(rows) == 0:
         return np.ones(3)
     blocks = [rows[start : start + LEARNED_PER_BLOCK] for start in range(0, len(rows), LEARNED_PER_BLOCK)]
     scale = np.maximum([_spread(own, scores[0], rows) for own in scores], 1e-12)
-    own = np.stack([given[rows][is_true[rows]] for given in scores]) / scale[:, None]
+    own = np.stack([given[rows, places] for given in scores]) / scale[:, None]
     weights = np.ones(3)
 
     def features_and_logits(weights: FloatArray, block: IntArray) -> tuple[FloatArray, FloatArray]:

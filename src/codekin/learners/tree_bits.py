@@ -47,6 +47,7 @@ class TreeBits(LinearForm):
     - ``weights`` of shape (n_weights,): floats, or steps from -127 to 127 on a geometric scale.
     - ``scale``: the size of step 1 and of step 127; None for floats.
     - ``curvatures``: those of the weights; None for finished predictors, which cannot learn further.
+    - ``link``: whether probabilities of a node's children are the "softmax" of their margins, or each is "logistic".
     """
 
     kept_shares = 2 * KEPT_SHARES  # it is sparse already
@@ -61,6 +62,7 @@ class TreeBits(LinearForm):
     bias: Float32Array = field(repr=False)
     curvatures: Float32Array | None = field(default=None, repr=False)
     n_threads: int | None = None
+    link: str = "softmax"
 
     def __post_init__(self) -> None:
         for name in ("counts", "nodes", "lengths", "children"):
@@ -109,8 +111,8 @@ class TreeBits(LinearForm):
         return chunk_indptr, nodes, starts, children, values, writeable(self.bias)
 
     @cached_property
-    def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self.tree.first_bits.astype(np.int64), self.tree.children.astype(np.int64)
+    def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+        return self.tree.first_bits.astype(np.int64), self.tree.children.astype(np.int64), self.link == "logistic"
 
     @cached_property
     def paths(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -281,6 +283,7 @@ def gathered(
     n_features: int,
     found: dict[int, LearnedNode],
     bias: Float32Array | None,
+    link: str = "softmax",
     *,
     learns_on: bool,
     n_threads: int | None,
@@ -324,7 +327,7 @@ def gathered(
         children, weights = children[:n_kept], weights[:n_kept]
         curvatures = None if curvatures is None else curvatures[:n_kept]
     counts = np.bincount(features, minlength=n_features)
-    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads)
+    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads, link)
 
 
 class WeightsByNode(NamedTuple):

@@ -209,8 +209,10 @@ class Evaluation:
         return evaluation_text(self)
 
 
-def evaluation_text(each: Evaluation, what: str = "sample", which: str = "") -> str:
+def evaluation_text(each: Any, what: str = "sample", which: str = "") -> str:
     """A few lines for people, which call the samples ``what`` and then say which they are."""
+    if not isinstance(each, Evaluation):  # of several labels per sample
+        return str(each)
     unknown = f"; {counted(each.n_unknown, 'sample')} of classes without training samples" if each.n_unknown else ""
     samples = f"(on {counted(each.n_samples, what)}{which}{unknown})"
     rows = {"accuracy": f"{each.accuracy:.1%}  {samples}"}
