@@ -87,12 +87,11 @@ class TreeSamples:
         if samples.labels is None:
             leaves = code.assignment.codeword_of_class[given.class_of_sample]
             order = np.argsort(leaves, kind="stable")
-            leaves = leaves.astype(np.int32)[order]
+            leaves = leaves[order]
         else:
             kind, starts = SharedSamples, samples.labels.indptr.astype(np.intp)
             leaves = code.assignment.codeword_of_class[samples.labels.indices]
             of_nodes = NodeSets.of(tree, starts, leaves)
-            leaves = leaves.astype(np.int32)
             further, order = {"of_nodes": of_nodes, "targets": checksum(starts, leaves)}, of_nodes.rows
         order = order.astype(np.int32 if len(order) <= LARGEST_INT32 else np.int64)
         has_weights = samples.weights is not None or learner.class_weight is not None
@@ -108,7 +107,7 @@ class TreeSamples:
             tree,
             held,
             order,
-            leaves,
+            leaves.astype(np.int32),
             given.weight_of_sample[order] if has_weights else None,
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
