@@ -42,7 +42,7 @@ def test_no_node_takes_more_than_its_bytes_in_training(own):
         with memory.workspace_for(own, node) as workspace:
             start, stop = own.span(node)
             copied = workspace.rows(stop - start, own.n_entries(start, stop))
-            features, _ = own.copy_rows(start, stop, copied, workspace.number_of_feature, merges=False)
+            features, _ = own.copy_rows(start, stop, copied, workspace.number_of_feature, merges=True)
             workspace.zeros("state", len(features), 2, own.n_children(node))
             positions = 8 * (stop - start + 1)  # a number for each sample, which is not counted
             assert workspace.nbytes - positions <= own.bytes_in_training(node)
