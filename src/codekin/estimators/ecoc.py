@@ -350,8 +350,8 @@ class ECOCClassifier(
         tags = with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
         is_column_each = isinstance(self.codebook, str) and self.codebook in ONE_COLUMN_EACH
         is_usual = all(getattr(self, name) is usual for name, usual in ONE_LABEL_ONLY.items())
-        is_usual &= self.decoding != "learned" and not is_regressor(self._bit_classifier())
-        tags.classifier_tags.multi_label = is_column_each and is_usual and learner_of(self.estimator) is None
+        is_classifier = learner_of(self.estimator) is None and not is_regressor(self._bit_classifier())
+        tags.classifier_tags.multi_label = is_column_each and is_usual and is_classifier and self.decoding != "learned"
         return tags
 
     def _bit_classifier(self) -> Any:
