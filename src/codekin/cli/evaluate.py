@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -13,7 +14,7 @@ import typer
 from codekin._system.memory import in_units
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
-from codekin.cli.models import LoadedModel, has_parts, stacked
+from codekin.cli.models import LoadedModel, evaluated_sets, has_parts, stacked
 from codekin.cli.options import (
     TAXONOMY_NEEDS,
     App,
@@ -29,6 +30,7 @@ from codekin.cli.options import (
 )
 from codekin.data import read_taxonomy
 from codekin.fitting.trial import microseconds_of
+from codekin.measures import LabelEvaluation
 from codekin.measures.predictions import PredictionMeasures, confidence_error, prediction_measures
 from codekin.progress import report, reporter
 
@@ -60,11 +62,21 @@ def evaluate(
     the model was trained with (or another one), the distance of errors in it, the negative log-likelihood of the true
     classes, the calibration error of the probabilities, and the time per prediction: from features to label, on one
     thread, in large batches, without reading files or extracting features from texts, as for --max-microseconds. Labels
-    that the model does not know count as errors.
+    that the model does not know count as errors. A model of several labels per sample gets precision, recall and gain
+    of the first labels, also with rare labels counting more, F1 of the labels that it predicts, and the calibration
+    error of the first five probabilities; labels that it does not know count as missed.
     """
     check_needs(context, TAXONOMY_NEEDS)
     check_sources({"DATA": data, "--taxonomy": taxonomy})
-    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
+    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True, takes_sets=True)
+    if loaded.has_sets:
+        if taxonomy is not None:
+            raise ValueError("--taxonomy is for models of one label per sample. Got one of several.")
+        with limited_threads(n_threads), loaded.display.watching():
+            measured, facts = _evaluated_sets(loaded, data, reading)
+        several = {"model": str(model), "data": data, **measured.as_dict(), **facts}
+        show(json.dumps(several) if as_json else _with_costs(str(measured), several, 30))
+        return
     classifier = loaded.classifier
     distances = None if has_parts(classifier) else classifier.class_distances_
     tree = None if distances is None else distances.tree
@@ -98,6 +110,18 @@ def evaluate(
         "microseconds_per_prediction": microseconds,
     }
     show(json.dumps(result) if as_json else _text(measures, result))
+
+
+def _evaluated_sets(loaded: LoadedModel, data: str, reading: Any) -> tuple[LabelEvaluation, dict[str, Any]]:
+    """How good the most probable labels of samples are, the predicted ones, and what a prediction takes."""
+    model, labels = loaded.saved.coded, loaded.labels
+    # All at once, so that a label that is not known is the same one everywhere.
+    ((X, read),) = loaded.samples(data, sys.maxsize, reporter(f"predicting {data}"), **reading)
+    measured = evaluated_sets(model, X, read.indicator_among(labels))
+    report("timing predictions")
+    n_timed = ROWS_AT_ONCE * TIMED_CHUNKS
+    microseconds = microseconds_of(lambda some: model.top_k(some, min(max(AT), len(labels))), X[:n_timed])
+    return measured, {"model_bytes": loaded.saved.n_bytes, "microseconds_per_prediction": microseconds}
 
 
 class _Predicted(NamedTuple):
@@ -148,12 +172,17 @@ def _text(measures: PredictionMeasures, result: dict[str, Any]) -> str:
         rows["NLL, calibration error"] = f"{result['nll']:.4f}, {result['ece']:.4f}"
     if result["certified_share"] is not None:
         rows["certified predictions"] = f"{result['certified_share']:.1%}"
-    rows["microseconds per prediction"] = (
-        f"{result['microseconds_per_prediction']:.2f} (features to label on one thread, without reading)"
-    )
-    rows["model"] = in_units(result["model_bytes"])
-    width = max(map(len, rows))
-    return "\n".join(f"{name:{width}}  {value}" for name, value in rows.items())
+    width = max(*map(len, rows), 27)
+    return _with_costs("\n".join(f"{name:{width}}  {value}" for name, value in rows.items()), result, width)
+
+
+def _with_costs(text: str, result: dict[str, Any], width: int) -> str:
+    costs = {
+        "microseconds per prediction": f"{result['microseconds_per_prediction']:.2f} "
+        "(features to label on one thread, without reading)",
+        "model": in_units(result["model_bytes"]),
+    }
+    return "\n".join([text, *(f"{name:{width}}  {value}" for name, value in costs.items())])
 
 
 def _shares(values: Iterable[float]) -> str:

@@ -20,7 +20,7 @@ from codekin.data.row_features import Features, FittedRows, takes_vectors
 from codekin.decoding.decoder import check_k
 from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
-from codekin.model.probabilities import probable_labels
+from codekin.model.probabilities import probable_classes, probable_labels
 from codekin.storage import ModelFolderError, SavedModel, Trust, load_saved
 
 __all__ = ["Predictor"]
@@ -264,6 +264,7 @@ class BatchPredictor:
         self._known_words = known_word_counter(vectorizer)
         self.largest_value = predictor.largest_value
         self.n_classes, self.n_features = len(predictor._labels), predictor._n_features
+        self.are_sets = predictor._model.marginals is not None
 
     @classmethod
     def of(cls, saved: SavedModel) -> BatchPredictor:
@@ -287,8 +288,15 @@ class BatchPredictor:
         )
 
     def best(self, rows: Sequence[Row], k: int, *, has_probabilities: bool) -> Best:
-        """The k best labels of each row, best first, and their probabilities, if they are wanted."""
-        k = min(k, self.n_classes)
+        """The k best labels of each row, best first, and their probabilities, if they are wanted.
+
+        0 stands for the predicted label, or for all that are probable enough.
+        """
+        if self.are_sets and not k:
+            found = [probable_best(self.predictor._model, row.matrix(), self.predictor._label_array) for row in rows]
+            probabilities = [own for _, (own,) in found] if has_probabilities else None
+            return [own for (own,), _ in found], probabilities
+        k = min(k or 1, self.n_classes)
         if len(rows) == 1:
             if has_probabilities:
                 own, own_probabilities = self.predictor.top_k_proba(rows[0], k)
@@ -343,6 +351,19 @@ def _best_of(model: Any, X: Any) -> Any:
     return model.predict(X) if inner.marginals is None else model.top_k(X, 1)[0][:, 0]
 
 
+def probable_best(model: Any, X: Any, labels: Any = None) -> Best:
+    """The labels of each sample that are as probable as their thresholds ask, best first, and their probabilities."""
+    if labels is None:
+        model, X, labels = model.model_, model._validated_samples(X), model.classes_
+    names: list[list[Any]] = []
+    shares: list[list[float]] = []
+    for classes, probabilities, are_probable in probable_classes(model, X):
+        for row, own, is_there in zip(classes, probabilities, are_probable, strict=True):
+            names.append(labels[row[is_there]].tolist())
+            shares.append(own[is_there].tolist())
+    return names, shares
+
+
 def json_objects(
     labels: list[list[Any]],
     probabilities: list[list[float]] | None,
@@ -353,7 +374,7 @@ def json_objects(
 ) -> Iterator[dict[str, Any]]:
     """An object for each sample: its label, the probability of it, if there are any, and perhaps the list of the best.
 
-    A sample without labels has null. Texts also have the number of their known words.
+    Sets have a list of labels and one of probabilities instead. A sample without labels has null. Texts also have the number of their known words.
 
     >>> list(json_objects([["cat", "dog"]], [[0.7, 0.2]], has_list=True))[0]["top"]
     [{'label': 'cat', 'probability': 0.7}, {'label': 'dog', 'probability': 0.2}]
@@ -363,7 +384,8 @@ def json_objects(
         if probabilities is not None:
             best = [{**one, "probability": p} for one, p in zip(best, probabilities[i], strict=True)]
         nothing = {"label": None, **({} if probabilities is None else {"probability": None})}
-        first = {"labels": row} if are_sets else best[0] if best else nothing
+        of_set = {"labels": row, **({} if probabilities is None else {"probabilities": probabilities[i]})}
+        first = of_set if are_sets else best[0] if best else nothing
         answer = {**first, "top": best} if has_list else first
         yield answer if known_words is None else {**answer, "known_words": known_words[i]}
 

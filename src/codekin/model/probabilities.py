@@ -6,7 +6,7 @@ samples, with straight lines between its steps. So no kind of code needs rules o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -89,11 +89,10 @@ class Marginals:
         losses = np.append(class_losses, np.full((len(class_losses), 1), np.inf), axis=1)
         return self.log_probabilities(np.take_along_axis(losses, classes, axis=1))
 
-    def indicator(self, classes: Any, probabilities: FloatArray, n_classes: int) -> sparse.csr_array:
-        """Which of the listed classes of each sample are probable enough, (n_samples, n_classes)."""
+    def are_probable(self, classes: Any, probabilities: FloatArray, n_classes: int) -> NDArray[np.bool_]:
+        """Which of the listed classes of each sample are probable enough."""
         least = np.broadcast_to(self.thresholds, n_classes)[classes]
-        rows, places = np.nonzero((probabilities >= least) & (classes >= 0))
-        return as_indicator((np.ones(len(rows)), (rows, classes[rows, places])), (len(classes), n_classes))
+        return np.asarray((probabilities >= least) & (classes >= 0))
 
 
 def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
@@ -115,11 +114,21 @@ def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[f
 
 
 def probable_labels(model: Model, X: Any) -> sparse.csr_array:
-    """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes).
+    """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes)."""
+    parts = []
+    for classes, _, are_probable in probable_classes(model, X):
+        rows, places = np.nonzero(are_probable)
+        entries = np.ones(len(rows)), (rows, classes[rows, places])
+        parts.append(as_indicator(entries, (len(classes), model.n_classes)))
+    return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+
+def probable_classes(model: Model, X: Any) -> Iterator[tuple[IntArray, FloatArray, NDArray[np.bool_]]]:
+    """The best classes of some samples at a time, their probabilities, and which are as probable as thresholds ask.
 
     Longer and longer lists of the best classes are made until they hold all of these.
     """
-    marginals, n_samples, parts = model.marginals, n_samples_in(X), []
+    marginals, n_samples = model.marginals, n_samples_in(X)
     assert marginals is not None
     least = float(np.min(marginals.thresholds))
     for start in range(0, max(n_samples, 1), LISTED_AT_ONCE):
@@ -129,8 +138,7 @@ def probable_labels(model: Model, X: Any) -> sparse.csr_array:
         while k < model.n_classes and (probabilities[:, -1] >= least).any():
             k = min(GROWTH * k, model.n_classes)
             classes, probabilities = model.top_k_proba(some, k)
-        parts.append(marginals.indicator(classes, probabilities, model.n_classes))
-    return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.vstack(parts, format="csr"))
+        yield classes, probabilities, marginals.are_probable(classes, probabilities, model.n_classes)
 
 
 def check_one_label(model: Model, what: str) -> None:
