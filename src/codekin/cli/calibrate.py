@@ -64,11 +64,8 @@ def calibrate(
             save_model(classifier, target, model_input=loaded.model_input)
         chosen = classifier.model_.marginals.thresholds
         facts = {"model": str(target), "n_samples": len(labels), "aim": aim, "thresholds": chosen.tolist()}
-        what = (
-            f"{chosen[0]:.3g}"
-            if len(chosen) == 1
-            else f"{np.median(chosen):.3g} in the median of {len(chosen):,} labels"
-        )
+        which = "" if len(chosen) == 1 else f" in the median of {len(chosen):,} labels"
+        what = f"{np.median(chosen):.3g}{which}"
         show(json.dumps(facts) if as_json else f"the threshold is {what}; saved in {target}")
         return
     if thresholds is not None or per_label:

@@ -53,8 +53,8 @@ class LoadedModel:
         self.has_sets = saved.parts.subclasses is None and saved.coded.marginals is not None
         if self.has_sets and not takes_sets:
             raise ModelFolderError(
-                f"{folder} holds a model of several labels per sample; codekin predict, evaluate, calibrate, serve and "
-                "explain accept it, this command does not."
+                f"{folder} holds a model of several labels per sample; codekin predict, evaluate, calibrate, explain, "
+                "inspect and serve accept it, this command does not."
             )
         self.saved, self.parts, self.model_input = saved, saved.parts, saved.model_input
         self.labels, self._has_shown = (saved.parts.subclasses or saved.parts).labels, False

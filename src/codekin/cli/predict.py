@@ -47,8 +47,7 @@ def predict(
             max=1,
             metavar="P",
             show_default="the thresholds of a model of several labels",
-            help="Leave out labels that are less probable; without --top-k, a model of several labels per sample prints "
-            "all others.",
+            help="Leave out less probable labels; without --top-k, a model of several labels prints all others.",
         ),
     ] = None,
     coverage: Annotated[
@@ -76,8 +75,8 @@ def predict(
     """Predict the classes of samples.
 
     Prints one line per sample, in order: its label, or the requested labels and probabilities, or with --coverage the
-    labels of a prediction set, separated by tabs. A model of several labels per sample prints all labels that are probable
-    enough, best first. A model that was trained on texts needs texts: the second column of a
+    labels of a prediction set, separated by tabs. A model of several labels prints those that are probable enough, best
+    first. A model that was trained on texts needs texts: the second column of a
     file with tabs, or whole lines. A text without a known word gets the most frequent classes; --json says how many
     words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON. With --keep, the
     output is CSV with a header, and its rows begin with columns of the table; JSON has them as "kept".

@@ -293,9 +293,9 @@ class BatchPredictor:
         0 stands for the predicted label, or for all that are probable enough.
         """
         if self.are_sets and not k:
-            found = [probable_best(self.predictor._model, row.matrix(), self.predictor._label_array) for row in rows]
-            probabilities = [own for _, (own,) in found] if has_probabilities else None
-            return [own for (own,), _ in found], probabilities
+            model, names = self.predictor._model, self.predictor._label_array
+            every: list[Any] = [probable_best(model, row.matrix(), names) for row in rows]
+            return [own for (own,), _ in every], [own for _, (own,) in every] if has_probabilities else None
         k = min(k or 1, self.n_classes)
         if len(rows) == 1:
             if has_probabilities:
@@ -374,7 +374,8 @@ def json_objects(
 ) -> Iterator[dict[str, Any]]:
     """An object for each sample: its label, the probability of it, if there are any, and perhaps the list of the best.
 
-    Sets have a list of labels and one of probabilities instead. A sample without labels has null. Texts also have the number of their known words.
+    Sets have a list of labels and one of probabilities instead. A sample without labels has null. Texts also have the
+    number of their known words.
 
     >>> list(json_objects([["cat", "dog"]], [[0.7, 0.2]], has_list=True))[0]["top"]
     [{'label': 'cat', 'probability': 0.7}, {'label': 'dog', 'probability': 0.2}]

@@ -217,8 +217,8 @@ class Predictions(metaclass=ABCMeta):
         y : list of lists or sets of labels, or a table of zeros and ones
             Their labels.
         aim : {"micro_f1", "macro_f1"} or float, default="micro_f1"
-            What is as large as possible: F1 of all pairs of a sample and a label, or the mean F1 of the labels. A number
-            is a precision to keep.
+            What is as large as possible: F1 of all pairs of a sample and a label, or the mean F1 of the labels. A
+            number is a precision to keep.
         per_label : bool, default=False
             Whether each label gets a threshold; there should be some samples of each.
 
