@@ -50,7 +50,19 @@ class Samples:
 
     @classmethod
     def of_sets(cls, X: Any, labels: sparse.csr_array, weights: FloatArray | None = None) -> Samples:
-        """Samples with any number of labels each, represented by the rarest."""
+        """Samples with any number of labels each, represented by the rarest.
+
+        Parameters
+        ----------
+        X : as for a single label
+        labels : sparse array of shape (n_samples, n_classes)
+            The indicator.
+        weights : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        Samples
+        """
         sizes = np.bincount(labels.indices, minlength=labels.shape[1])
         rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
         order = np.lexsort((sizes[labels.indices], rows))
@@ -80,7 +92,7 @@ class Samples:
         labels = None if self.labels is None else self.labels[rows]
         return Samples(rows_at(self.X, rows), self.class_index[rows], weights, self.rerank_only, labels)
 
-    def without(self, is_left_out: NDArray[np.bool_], *, is_copied: bool) -> Samples:
+    def _without(self, is_left_out: NDArray[np.bool_], *, is_copied: bool) -> Samples:
         """The same without some samples; if that should copy nothing, these get class -1 where all have one label."""
         if is_copied or self.labels is not None:
             return self.at(np.flatnonzero(~is_left_out))
@@ -98,17 +110,17 @@ class Samples:
         return Samples(rows_at(self.X, rows), classes, weights, self.rerank_only)
 
     @property
-    def most_labels(self) -> int:
+    def _most_labels(self) -> int:
         """The most labels of a sample, at least 1."""
         return 1 if self.labels is None else max(int(np.diff(self.labels.indptr).max(initial=1)), 1)
 
-    def has_any_of(self, is_chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _has_any_of(self, is_chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which samples have a label among some classes."""
         if self.labels is None:
             return np.asarray(is_chosen[self.class_index])
         return np.asarray(self.labels @ is_chosen.astype(np.int64) > 0)
 
-    def of_some_classes(self, is_chosen: NDArray[np.bool_]) -> tuple[IntArray, Samples]:
+    def _of_some_classes(self, is_chosen: NDArray[np.bool_]) -> tuple[IntArray, Samples]:
         """Which of some classes have samples, and their samples, with these classes numbered anew."""
         if self.labels is None:
             own = self.at(np.flatnonzero(is_chosen[self.class_index]))
@@ -131,7 +143,7 @@ class Samples:
         asked = np.where(classes >= 0, classes + first[:, None], -2)
         return np.asarray(own[np.searchsorted(own[:-1], asked)] == asked)
 
-    def share_of_hits(self, predicted: IntArray) -> float:
+    def _share_of_hits(self, predicted: IntArray) -> float:
         """How often a predicted class is a label of its sample."""
         return float(self.is_label(predicted[:, None]).mean())
 

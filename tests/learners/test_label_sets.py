@@ -142,6 +142,7 @@ def test_a_resumed_training_gives_the_same_result_and_other_labels_are_not_resum
     own = Checkpoints(tmp_path / "one")
     with pytest.raises(InterruptedHereError), subscribe(stop):
         Softmax().fit(samples, code, rng=0, checkpoints=own)
+    own = Checkpoints(tmp_path / "one", resume=True)
     others = Samples.of_sets(samples.X, random_labels(np.random.default_rng(5), 400))
     with pytest.raises(ValueError, match="checkpoint"):
         Softmax().fit(others, code, rng=0, checkpoints=own)

@@ -85,7 +85,7 @@ class DecodedAccuracy:
 
     def __call__(self, margins: Margins) -> float:
         """The accuracy for the margins of all samples."""
-        return self.samples.share_of_hits(self.decoder.decode(margins))
+        return self.samples._share_of_hits(self.decoder.decode(margins))
 
     def in_blocks(self, margins_of: Callable[[Any], Margins], X: Any) -> float:
         """The same without the margins of all samples at once."""
@@ -95,4 +95,4 @@ class DecodedAccuracy:
             return self(margins_of(X))
         for start in range(0, n_samples, at_once):
             decoded.append(self.decoder.decode(margins_of(X[start : start + at_once])))
-        return self.samples.share_of_hits(np.concatenate(decoded))
+        return self.samples._share_of_hits(np.concatenate(decoded))

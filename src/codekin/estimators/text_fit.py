@@ -376,7 +376,7 @@ def _parts(samples: Samples, n_classes: int) -> tuple[IntArray, IntArray]:
     """The rows of samples of some classes, to learn from and to choose by; every class keeps one to learn from."""
     rng, class_index = np.random.default_rng(SEED), samples.class_index
     is_chosen = neighbouring_classes(samples.of_each_label(), n_classes, SOME_SAMPLES, rng)
-    rows = np.flatnonzero(samples.has_any_of(is_chosen))
+    rows = np.flatnonzero(samples._has_any_of(is_chosen))
     if len(rows) > 2 * SOME_SAMPLES:
         rows = np.sort(rng.permutation(rows)[: 2 * SOME_SAMPLES])
     is_held = rng.random(len(rows)) < HELD_OUT_OF_SOME_CLASSES

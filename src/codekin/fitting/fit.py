@@ -115,10 +115,9 @@ def fit_model(
                 first, to_learn = _best_tried(to_learn, tried, trial.samples, trial.held_out)
                 of_trial = corrected_for_sizes((first.member,), trial.samples)[0] if is_corrected else (first.member,)
                 temperature = fit_temperature(Model(of_trial), trial.held_out, usual)
-        if tried and held_out is not None:
-            first, to_learn = _best_tried(to_learn, tried, samples, held_out)
-        else:
-            (first,) = to_learn.fit(samples, held_out)
+        if len(tried) > 1 and held_out is not None:
+            _, to_learn = _best_tried(to_learn, tried, samples, held_out)
+        (first,) = to_learn.fit(samples, held_out)
         plan = to_learn.plan
         of_first: tuple[FittedCode, ...] = (first.member,)
         if is_corrected:
@@ -141,15 +140,18 @@ def fit_model(
 
 
 def _best_tried(
-    to_learn: CodesToLearn, learners: tuple[Any, ...], samples: Samples, held_out: Samples
+    to_learn: CodesToLearn, learners: tuple[tuple[Any, Any], ...], samples: Samples, held_out: Samples
 ) -> tuple[LearnedCode, CodesToLearn]:
-    """What is right most often of what several learners make of the samples, and what to learn with the best one."""
+    """What is right most often of what several learners make of the samples, and what to learn with the best one.
+
+    Each learner comes with the one that is tried for it.
+    """
     found: list[tuple[float, LearnedCode, CodesToLearn]] = []
-    for number, learner in enumerate(learners or (to_learn.plan.learner,)):
-        own = replace(to_learn, plan=replace(to_learn.plan, learner=learner), shared=None)
+    for number, (learner, tried) in enumerate(learners or ((to_learn.plan.learner,) * 2,)):
+        own = replace(to_learn, plan=replace(to_learn.plan, learner=tried), shared=None)
         (first,) = own.with_checkpoints(f"trial-{number}" if number else "trial").fit(samples, None)
-        right = 1.0 if len(learners) < 2 else held_out.share_of_hits(Model((first.member,)).predict(held_out.X))
-        found.append((right, first, replace(own, shared=to_learn.shared)))
+        right = 1.0 if len(learners) < 2 else held_out._share_of_hits(Model((first.member,)).predict(held_out.X))
+        found.append((right, first, replace(to_learn, plan=replace(to_learn.plan, learner=learner))))
     _, best, chosen = max(found, key=lambda one: one[0])
     return best, chosen
 

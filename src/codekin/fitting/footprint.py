@@ -315,7 +315,7 @@ def _n_class_entries(plan: Plan, samples: Samples, most: float) -> int:
 
     There are at most as many as entries of the samples, so that they are counted by class only if it matters.
     """
-    n_entries = _n_entries(samples.X) * samples.most_labels
+    n_entries = _n_entries(samples.X) * samples._most_labels
     if n_entries <= most:
         return n_entries
     each = samples.of_each_label()

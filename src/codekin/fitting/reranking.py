@@ -22,7 +22,6 @@ from codekin.code._graph import GraphCodebook, RankingConstants
 from codekin.fitting.codes import CodesToLearn, LearnedCode
 from codekin.fitting.footprint import check_ranking_needs
 from codekin.fitting.learned_vectors import (
-    centroid_vectors,
     centroids,
     fitted_share,
     learned_vectors,
@@ -231,7 +230,7 @@ class RankingTrial:
         accuracy = {}
         for gap in (np.inf, *gaps):
             model = Model(self.members, replace(ranking, max_loss_gap=gap))
-            accuracy[gap] = held_out.share_of_hits(model.predict(held_out.X))
+            accuracy[gap] = held_out._share_of_hits(model.predict(held_out.X))
         enough = [gap for gap in gaps if accuracy[gap] >= accuracy[np.inf] - LOSS_GAP_TOLERANCE]
         return replace(ranking, max_loss_gap=min(enough, default=np.inf))
 
@@ -305,7 +304,9 @@ def _vectors_after_passes(
     n_classes, samples = members[0].code.n_classes, samples.of_each_label()
     if means is None:
         options: Any = {"n_classes": n_classes, "sample_weight": samples.weights}
-        yield None if rescoring.method is None else centroid_vectors(samples.X, samples.class_index, **options)
+        yield (
+            None if rescoring.method is None else ClassVectors.of(centroids(samples.X, samples.class_index, **options))
+        )
         return
     index = None
     if rescoring.source != "code":

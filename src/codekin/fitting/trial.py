@@ -77,7 +77,7 @@ def hold_out_samples(samples: Samples, rng: np.random.Generator, *, is_copied: b
     is_held[shuffled[may_go][: max(1, round(HELD_OUT_SHARE * len(class_index)))]] = True
     kept = np.flatnonzero(~is_held)
     return Holdout(
-        samples.without(is_held, is_copied=is_copied),
+        samples._without(is_held, is_copied=is_copied),
         samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory(),
     )
 
@@ -93,11 +93,11 @@ def hold_out_classes(samples: Samples, n_classes: int) -> Holdout:
     rng = np.random.default_rng(SEED)
     n_wanted = min(max(len(samples) // 4, LEAST_SAMPLES), MOST_SAMPLES)
     is_chosen = neighbouring_classes(samples.of_each_label(), n_classes, n_wanted, rng)
-    rows = np.flatnonzero(samples.has_any_of(is_chosen))
+    rows = np.flatnonzero(samples._has_any_of(is_chosen))
     if len(rows) > 2 * MOST_SAMPLES:
         rows = np.sort(rng.permutation(rows)[:MOST_SAMPLES])
     # Rows on disk may be fewer in memory, so classes are numbered afterwards.
-    classes, some = samples.at(rows).in_memory().of_some_classes(is_chosen)
+    classes, some = samples.at(rows).in_memory()._of_some_classes(is_chosen)
     class_index = some.class_index
     is_held: NDArray[np.bool_] = rng.random(len(class_index)) < HELD_OUT_OF_SOME_CLASSES
     is_held[np.unique(class_index, return_index=True)[1]] = False

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from codekin._system.arrays import as_narrow, writeable
 from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
-from codekin._system.rows import SparseRows
+from codekin._system.rows import LARGEST_INT32, SparseRows
 from codekin.code import FloatArray, IntArray
 from codekin.code.tree import TreeGraph
 from codekin.learners.compact import PRECISIONS, Precision
@@ -28,6 +28,8 @@ BYTES_PER_CHUNK = 36
 FILLED_SHARE = 0.2
 """A chunk with weights for this share of a node's children has zeros for the others while it predicts, at most four for
 each weight: adding a whole row is several times as fast as looking up children."""
+CHUNKS_AT_ONCE = 2**14
+"""While they are filled with zeros."""
 LARGEST_STEP = 127
 WEIGHTS_AT_ONCE = 2**18
 """How many weights are rounded at a time; each takes about 30 bytes meanwhile."""
@@ -80,23 +82,33 @@ class TreeBits(LinearForm):
 
     @cached_property
     def values(self) -> Float32Array:
+        return self._values_at(slice(None))
+
+    def _values_at(self, some: slice) -> Float32Array:
         if self.scale is None:
-            return np.asarray(self.weights, dtype=np.float32)
-        return sizes_of_steps(self.scale)[self.weights.view(np.uint8)]
+            return np.asarray(self.weights[some], dtype=np.float32)
+        return sizes_of_steps(self.scale)[self.weights[some].view(np.uint8)]
 
     @cached_property
     def kernel_arrays(self) -> tuple[Any, ...]:
         """The weights as kernels take them: chunks with many of a node's children have all of them."""
+        from codekin.kernels.label_tree import put_chunks, room_for_chunks
+
         chunk_indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
-        n_children = np.diff(self.tree.first_bits)[self.nodes.astype(np.intp)]
-        is_long = self.lengths >= FILLED_SHARE * n_children
-        starts = np.concatenate([[0], np.cumsum(np.where(is_long, n_children, self.lengths), dtype=np.int64)])
-        stored = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
-        places = np.repeat(starts[:-1] - np.where(is_long, 0, stored), self.lengths)
-        places += np.where(np.repeat(is_long, self.lengths), self.children, np.arange(len(self.weights)))
+        nodes, lengths = self.nodes.astype(np.int32), self.lengths.astype(np.int32)
+        # Zeros are added to chunks that have at least this share of their children.
+        is_short = len(self.weights) <= FILLED_SHARE * LARGEST_INT32
+        starts = np.empty(len(nodes) + 1, dtype=np.int32 if is_short else np.int64)
+        room_for_chunks(nodes, lengths, np.diff(self.kernel_tree[0]), FILLED_SHARE, starts)
         children, values = np.zeros(starts[-1], self.children.dtype), np.zeros(starts[-1], np.float32)
-        children[places], values[places] = self.children, self.values
-        return chunk_indptr, self.nodes.astype(np.int32), starts, children, values, writeable(self.bias)
+        stop = 0
+        for first in range(0, len(lengths), CHUNKS_AT_ONCE):
+            last = first + CHUNKS_AT_ONCE
+            some = slice(stop, stop := stop + int(lengths[first:last].sum(dtype=np.int64)))
+            own = writeable(self.children[some]), writeable(self._values_at(some))
+            rooms = starts[:-1][first:last], starts[1:][first:last]
+            put_chunks(*own, lengths[first:last], *rooms, children, values)
+        return chunk_indptr, nodes, starts, children, values, writeable(self.bias)
 
     @cached_property
     def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
@@ -218,10 +230,12 @@ class TreeMargins:
 
         leaves, logs = np.empty((len(self), n), dtype=np.int64), np.empty((len(self), n))
 
+        weights = self.bits.kernel_tree, self.bits.kernel_arrays
+
         def fill(start: int, stop: int) -> None:
             own = leaves[start:stop], logs[start:stop]
-            arguments: Any = *self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), max_loss_gap, *own
-            search_leaves(*arguments)
+            search: Any = beam, np.float32(1 / temperature), max_loss_gap
+            search_leaves(self._arrays_of(start, stop), *weights, *search, *own)
 
         run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
         return leaves.astype(np.intp, copy=False), logs
@@ -233,18 +247,17 @@ class TreeMargins:
         wanted = np.ascontiguousarray(leaves, dtype=np.int64)
         logs = np.empty(wanted.shape)
 
+        weights, paths = (self.bits.kernel_tree, self.bits.kernel_arrays), self.bits.paths
+
         def fill(start: int, stop: int) -> None:
-            own = *self.bits.paths, wanted[start:stop], logs[start:stop]
-            arguments: Any = *self._kernel_arguments(start, stop), np.float32(1 / temperature), *own
-            leaf_probabilities(*arguments)
+            own: Any = np.float32(1 / temperature), *paths, wanted[start:stop], logs[start:stop]
+            leaf_probabilities(self._arrays_of(start, stop), *weights, *own)
 
         run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
         return logs
 
-    def _kernel_arguments(self, start: int, stop: int) -> tuple[Any, ...]:
-        rows = self.rows
-        own = rows.indptr[start : stop + 1], rows.indices, rows.values
-        return own, self.bits.kernel_tree, self.bits.kernel_arrays
+    def _arrays_of(self, start: int, stop: int) -> tuple[Any, ...]:
+        return self.rows.indptr[start : stop + 1], self.rows.indices, self.rows.values
 
 
 class LearnedNode(NamedTuple):
@@ -299,10 +312,10 @@ def gathered(
         # Node by node, so that nothing is there twice.
         own = found.pop(node)
         starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
-        put_chunks(own.children.astype(narrow, copy=False), own.lengths, starts, children)
-        put_chunks(own.weights, own.lengths, starts, weights)
+        of_children, rooms = own.children.astype(narrow, copy=False), (own.lengths, starts, starts + own.lengths)
+        put_chunks(of_children, own.weights, *rooms, children, weights)
         if curvatures is not None:
-            put_chunks(own.curvatures, own.lengths, starts, curvatures)
+            put_chunks(of_children, own.curvatures, *rooms, children, curvatures)
         n_chunks += len(own.lengths)
     if bias is None:
         bias = np.zeros(tree.n_edges, dtype=np.float32)

@@ -67,9 +67,10 @@ class Workspace:
         return array
 
     def _array(self, name: str, length: int, dtype: type = np.float32) -> NDArray[Any]:
-        if name not in self._arrays or length > len(self._arrays[name]):
-            self._arrays.pop(name, None)  # before the larger one is made
+        if name not in self._arrays:
             self._arrays[name] = np.empty(length, dtype=dtype)
+        elif length > len(self._arrays[name]):
+            self._arrays[name].resize(length, refcheck=False)  # no node uses it now
         return self._arrays[name][:length]
 
 
@@ -271,6 +272,7 @@ def _fitted(
         "samples_checksum": given.checksum + own.checksum,
         "tree_checksum": checksum(tree.first_bits, tree.spans, code.assignment.codeword_of_class),
     }
+    del given  # its weights and classes by row
     finished = FinishedNodes(work, checkpoints, training or {}, memory.keep)
     left = [node for node in nodes if node not in finished.nodes]
     groups = own.groups(left, 1 if n_workers() == 1 else SHARES_PER_WORKER * n_workers())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.memory import available_memory, in_units
-from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, SparseRows, StoredRows
+from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, LARGEST_INT32, SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
 from codekin.code.tree import TreeGraph
 from codekin.learners.label_sets import NodeSets
@@ -52,7 +52,7 @@ class TreeSamples:
 
     - ``held``: rows, in memory or on disk; those in memory include the feature of the bias.
     - ``row_of_place``: the row of each held sample, from place ``first_place`` on.
-    - ``leaves``, ``weights``: of all samples, by place.
+    - ``leaves``, ``weights``: of all samples, by place; no weights if all are 1.
     - ``entries_before``: how many entries the samples before each place have.
     - ``mean_squared_norm``: of the samples that are not empty.
     - ``bytes_per_sample``: what learning takes for each sample and child, besides the rows.
@@ -60,9 +60,9 @@ class TreeSamples:
 
     tree: TreeGraph
     held: SparseRows | StoredRows
-    row_of_place: IntArray
-    leaves: IntArray
-    weights: FloatArray
+    row_of_place: NDArray[Any]
+    leaves: NDArray[np.int32]
+    weights: FloatArray | None
     entries_before: NDArray[np.int64]
     n_features: int
     has_bias: bool
@@ -93,6 +93,8 @@ class TreeSamples:
             leaves = code.assignment.codeword_of_class[samples.labels.indices]
             of_nodes = NodeSets.of(tree, starts, leaves)
             further, order = {"of_nodes": of_nodes, "targets": checksum(starts, leaves)}, of_nodes.rows
+        order = order.astype(np.int32 if len(order) <= LARGEST_INT32 else np.int64)
+        has_weights = samples.weights is not None or learner.class_weight is not None
         held: SparseRows | StoredRows
         if isinstance(given, StreamedRows):
             held = given.X
@@ -105,8 +107,8 @@ class TreeSamples:
             tree,
             held,
             order,
-            leaves,
-            given.weight_of_sample[order],
+            leaves.astype(np.int32),
+            given.weight_of_sample[order] if has_weights else None,
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
             has_bias,
@@ -126,7 +128,7 @@ class TreeSamples:
 
     def span(self, node: int) -> tuple[int, int]:
         """The first place of a node and one past its last."""
-        start, stop = np.searchsorted(self.leaves, self.tree.spans[node])
+        start, stop = np.searchsorted(self.leaves, self.tree.spans[node].astype(np.int32))
         return int(start), int(stop)
 
     def n_children(self, node: int) -> int:
@@ -145,8 +147,11 @@ class TreeSamples:
         first, n_children = int(self.tree.first_bits[node]), self.n_children(node)
         starts = self.tree.bit_starts[first : first + n_children]
         children = np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
-        n_entries, weights = self.n_entries(start, stop), self.weights[start:stop]
-        return Node(start, stop, n_entries, n_children, children, weights, self.is_large(node))
+        n_entries = self.n_entries(start, stop)
+        return Node(start, stop, n_entries, n_children, children, self._weights(start, stop), self.is_large(node))
+
+    def _weights(self, start: int, stop: int) -> FloatArray:
+        return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
 
     def copy_rows(
         self, start: int, stop: int, own: SparseRows, number_of_feature: NDArray[np.int32], *, merges: bool
@@ -276,7 +281,7 @@ class TreeSamples:
         numbers = self.row_of_place[places]
         distinct, row_of = np.unique(numbers, return_inverse=True)
         compressed, _ = compressed_rows(self.held.at(distinct).in_memory(), self.has_bias)
-        return compressed, row_of.astype(np.int64, copy=False)
+        return compressed, row_of.astype(self.row_of_place.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +321,7 @@ class SharedSamples(TreeSamples):
         assert self.of_nodes is not None
         of_sample, sets = self.of_nodes.sets(start, stop, n_children)
         of_rows = self.n_entries(start, stop), n_children
-        return Node(start, stop, *of_rows, of_sample, self.weights[start:stop], self.is_large(node), sets)
+        return Node(start, stop, *of_rows, of_sample, self._weights(start, stop), self.is_large(node), sets)
 
 
 def _depths(tree: TreeGraph) -> IntArray:

@@ -99,11 +99,11 @@ class Model:
         How frequent the classes are: the answer to sparse rows without an entry, about which the bits know nothing.
     temperature : float, default=1.0
         Divides losses before they become probabilities.
-    marginals : Marginals, optional
-        Turns the final losses into the probabilities of several labels per sample, instead of all of the above.
     probability_decoder : Decoder, optional
         Turns margins into the losses that become probabilities, by default the decoder of the code. Log-odds have a
         loss of their own, which may differ from the decoding loss.
+    marginals : Marginals, optional
+        Turns the final losses into the probabilities of several labels per sample, instead of all of the above.
 
     Attributes
     ----------
