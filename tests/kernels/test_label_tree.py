@@ -1,5 +1,7 @@
 """Kernels of trees agree with their readable twins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -105,26 +107,11 @@ def test_features_that_share_a_number_learn_what_they_would_learn_alone():
     assert numbers.max() + 1 < len(features)
 
 
-def test_chunks_are_put_anywhere_without_touching_what_is_between_them():
-    lengths, starts = np.array([3, 0, 2, 2]), np.array([6, 4, 0, 3])
-    children, values = np.arange(7, dtype=np.uint8), np.arange(1, 8, dtype=np.float32)
-    all_children, all_values = np.full(10, 99, dtype=np.uint8), np.zeros(10, dtype=np.float32)
-    kernels.put_chunks(children, values, lengths, starts, starts + lengths, all_children, all_values)
-    assert all_values.tolist() == [4, 5, 0, 6, 7, 0, 1, 2, 3, 0]
-    assert all_children.tolist() == [3, 4, 99, 5, 6, 99, 0, 1, 2, 99]
-
-
-@pytest.mark.parametrize("chunks_at_once", [2, 100])
-def test_chunks_with_many_children_have_all_of_them_as_in_the_twin(monkeypatch, chunks_at_once):
-    monkeypatch.setattr("codekin.learners.tree_bits.CHUNKS_AT_ONCE", chunks_at_once)
-    bits, _ = random_bits(TreeGraph(60, 9), 7, np.random.default_rng(5), share=0.2)
-    for own in (bits, bits.compacted("int8")):
-        n_children = np.diff(own.tree.first_bits)
-        _, nodes, *found, _ = own.kernel_arrays
-        expected = reference.filled_chunks(nodes, own.lengths, n_children, 0.2, own.children, own.values)
-        assert 0 < (np.diff(expected[0]) > own.lengths).sum() < len(nodes)
-        for array, of_twin in zip(found, expected, strict=True):
-            assert np.array_equal(array, of_twin)
+def test_chunks_are_put_where_the_twin_puts_them():
+    values, lengths, starts = np.arange(1, 8, dtype=np.float32), np.array([3, 0, 2, 2]), np.array([6, 4, 0, 3])
+    out = np.zeros(10, dtype=np.float32)
+    kernels.put_chunks(values, lengths, starts, out)
+    assert np.array_equal(out, reference.put_chunks(values, lengths, starts, 10))
 
 
 def test_large_weights_are_those_of_the_twin():
@@ -196,3 +183,24 @@ def test_probabilities_of_leaves_are_products_along_the_way(temperature, share):
     assert (found[:, -1] == -np.inf).all()
     every = margins.log_probabilities(np.tile(np.arange(200), (20, 1)), temperature)
     np.testing.assert_allclose(np.exp(every).sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_weights_for_predictions_are_those_of_the_matrix_however_many_chunks_are_filled_at_once(monkeypatch, precision):
+    bits, _ = random_bits(TreeGraph(60, 9), 7, np.random.default_rng(5), share=0.2)
+    bits = bits.compacted(precision)
+    found = []
+    for at_once in (2, 100):
+        monkeypatch.setattr("codekin.learners.tree_bits.CHUNKS_AT_ONCE", at_once)
+        found.append(replace(bits).kernel_arrays)
+    assert all(np.array_equal(few, many) for few, many in zip(*found, strict=True))
+    chunk_indptr, nodes, starts, children, values, _ = found[0]
+    rebuilt = np.zeros((7, bits.n_bits), dtype=np.float32)
+    for feature in range(7):
+        for chunk in range(chunk_indptr[feature], chunk_indptr[feature + 1]):
+            first_bit, own = bits.tree.first_bits[nodes[chunk]], slice(starts[chunk], starts[chunk + 1])
+            n_all = bits.tree.first_bits[nodes[chunk] + 1] - first_bit
+            is_whole = len(values[own]) == n_all > bits.lengths[chunk]
+            rebuilt[feature, first_bit + (np.arange(n_all) if is_whole else children[own])] = values[own]
+    assert 0 < (np.diff(starts) > bits.lengths).sum() < len(nodes)
+    np.testing.assert_array_equal(rebuilt, bits.to_csr().toarray())

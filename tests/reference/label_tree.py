@@ -29,20 +29,12 @@ def large_weights(state: np.ndarray, numbers: np.ndarray, thresholds: np.ndarray
     return is_large.sum(axis=1), np.nonzero(is_large)[1], state[:, 0][is_large], state[:, 1][is_large]
 
 
-def filled_chunks(nodes, lengths, n_children, filled_share, children, values) -> tuple[list[int], list[int], list]:
-    """Where chunks begin, where the last one ends, and their children and values, with zeros in long ones."""
-    starts, all_children, all_values, n = [0], [], [], 0
-    for node, length in zip(nodes.tolist(), lengths.tolist(), strict=True):
-        own = dict(zip(children[n : n + length].tolist(), values[n : n + length].tolist(), strict=True))
-        if length >= filled_share * n_children[node]:
-            own_values = [own.get(child, 0.0) for child in range(n_children[node])]
-            all_children += [child if child in own else 0 for child in range(n_children[node])]
-        else:
-            own_values, all_children = list(own.values()), [*all_children, *own]
-        all_values += own_values
-        starts.append(len(all_values))
-        n += length
-    return starts, all_children, all_values
+def put_chunks(values: np.ndarray, lengths: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
+    """An array of length n with chunks of values at their places, and zeros between them."""
+    out, ends = np.zeros(n, dtype=values.dtype), np.cumsum(lengths)
+    for start, length, end in zip(starts, lengths, ends, strict=True):
+        out[start : start + length] = values[end - length : end]
+    return out
 
 
 def node_rows(

@@ -196,27 +196,12 @@ def large_weights(state, numbers, thresholds, with_curvatures):
 
 
 @njit(cache=True, nogil=True)
-def room_for_chunks(nodes, lengths, n_children, filled_share, starts):
-    """Write where each chunk begins, and where the last one ends, if long ones have room for all children of a node.
-
-    Long ones have weights for at least ``filled_share`` of the children of their node.
-    """
-    starts[0] = 0
-    for chunk in range(len(lengths)):
-        n, most = lengths[chunk], n_children[nodes[chunk]]
-        starts[chunk + 1] = starts[chunk] + (most if n >= filled_share * most else n)
-
-
-@njit(cache=True, nogil=True)
-def put_chunks(children, values, lengths, starts, stops, all_children, all_values):
-    """Copy chunks, which follow each other, to where there is room; in one for all children, each has its place."""
+def put_chunks(values, lengths, starts, out):
+    """Copy chunks of values, which follow each other, to where they begin in ``out``."""
     n = 0
     for chunk in range(len(lengths)):
-        first, length = starts[chunk], lengths[chunk]
-        is_short = stops[chunk] - first == length
-        for m in range(length):
-            place = first + (m if is_short else children[n])
-            all_children[place], all_values[place] = children[n], values[n]
+        for place in range(starts[chunk], starts[chunk] + lengths[chunk]):
+            out[place] = values[n]
             n += 1
 
 

@@ -92,22 +92,22 @@ class TreeBits(LinearForm):
     @cached_property
     def kernel_arrays(self) -> tuple[Any, ...]:
         """The weights as kernels take them: chunks with many of a node's children have all of them."""
-        from codekin.kernels.label_tree import put_chunks, room_for_chunks
-
-        chunk_indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
-        nodes, lengths = self.nodes.astype(np.int32), self.lengths.astype(np.int32)
-        # Zeros are added to chunks that have at least this share of their children.
-        is_short = len(self.weights) <= FILLED_SHARE * LARGEST_INT32
-        starts = np.empty(len(nodes) + 1, dtype=np.int32 if is_short else np.int64)
-        room_for_chunks(nodes, lengths, np.diff(self.kernel_tree[0]), FILLED_SHARE, starts)
+        chunk_indptr, nodes = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]), self.nodes.astype(np.int32)
+        n_children = np.diff(self.tree.first_bits).astype(np.int32)[nodes]
+        is_long = self.lengths >= FILLED_SHARE * n_children
+        narrow = np.int32 if len(self.weights) <= FILLED_SHARE * LARGEST_INT32 else np.int64
+        starts = np.zeros(len(nodes) + 1, dtype=narrow)
+        np.cumsum(np.where(is_long, n_children, self.lengths), out=starts[1:])
         children, values = np.zeros(starts[-1], self.children.dtype), np.zeros(starts[-1], np.float32)
         stop = 0
-        for first in range(0, len(lengths), CHUNKS_AT_ONCE):
-            last = first + CHUNKS_AT_ONCE
-            some = slice(stop, stop := stop + int(lengths[first:last].sum(dtype=np.int64)))
-            own = writeable(self.children[some]), writeable(self._values_at(some))
-            rooms = starts[:-1][first:last], starts[1:][first:last]
-            put_chunks(*own, lengths[first:last], *rooms, children, values)
+        for first in range(0, len(nodes), CHUNKS_AT_ONCE):
+            own = slice(first, first + CHUNKS_AT_ONCE)
+            lengths = self.lengths[own].astype(np.intp)
+            some = slice(stop, stop := stop + int(lengths.sum()))
+            number = np.arange(stop - some.start) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            number = np.where(np.repeat(is_long[own], lengths), self.children[some], number)
+            places = np.repeat(starts[:-1][own], lengths) + number
+            children[places], values[places] = self.children[some], self._values_at(some)
         return chunk_indptr, nodes, starts, children, values, writeable(self.bias)
 
     @cached_property
@@ -312,10 +312,10 @@ def gathered(
         # Node by node, so that nothing is there twice.
         own = found.pop(node)
         starts = start_of_chunk[n_chunks : n_chunks + len(own.lengths)]
-        of_children, rooms = own.children.astype(narrow, copy=False), (own.lengths, starts, starts + own.lengths)
-        put_chunks(of_children, own.weights, *rooms, children, weights)
+        put_chunks(own.children.astype(narrow, copy=False), own.lengths, starts, children)
+        put_chunks(own.weights, own.lengths, starts, weights)
         if curvatures is not None:
-            put_chunks(of_children, own.curvatures, *rooms, children, curvatures)
+            put_chunks(own.curvatures, own.lengths, starts, curvatures)
         n_chunks += len(own.lengths)
     if bias is None:
         bias = np.zeros(tree.n_edges, dtype=np.float32)
