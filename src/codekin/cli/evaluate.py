@@ -15,7 +15,7 @@ import typer
 from codekin._system.memory import in_units
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
-from codekin.cli.models import LoadedModel, evaluated_sets, has_parts
+from codekin.cli.models import LoadedModel, has_parts
 from codekin.cli.options import (
     TAXONOMY_NEEDS,
     App,
@@ -33,6 +33,7 @@ from codekin.data import read_taxonomy
 from codekin.fitting.trial import microseconds_of
 from codekin.measures import LabelEvaluation
 from codekin.measures.predictions import N_BINS, confidence_gaps, prediction_measures
+from codekin.model.probabilities import evaluated_sets
 from codekin.progress import report, reporter
 
 app = App()

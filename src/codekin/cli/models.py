@@ -19,10 +19,7 @@ from codekin.data.datasets import Data, TextData
 from codekin.data.options import LabelKind, label_kind
 from codekin.data.parsed_rows import shortened
 from codekin.data.reading import ReadProgress
-from codekin.measures import LabelEvaluation, label_evaluation
-from codekin.measures.predictions import N_BEST
 from codekin.model import Model
-from codekin.model.probabilities import probable_labels
 from codekin.progress import report, reporter
 from codekin.storage import ModelFolderError, load_saved
 
@@ -129,13 +126,6 @@ class LoadedModel:
     def feature_name(self, feature: int) -> str:
         """What a feature with a number is called: as the file numbers it."""
         return f"feature {feature + self.model_input.encoding.get('index_base', 0)}"
-
-
-def evaluated_sets(model: Model, X: Any, truth: csr_array) -> LabelEvaluation:
-    """How good a model of several labels per sample is; labels that it does not know are the last columns."""
-    best, probabilities = model.top_k_proba(X, min(N_BEST, model.n_classes))
-    predicted = probable_labels(model, X)
-    return label_evaluation(best, truth, n_classes=model.n_classes, probabilities=probabilities, predicted=predicted)
 
 
 def stacked(parts: list[Any]) -> Any:

@@ -21,7 +21,7 @@ from codekin.cli.options import App, KeptColumns, NThreads, Quiet, ToFile, Trust
 from codekin.data.blocks import output_stream
 from codekin.data.model_input import known_word_counter
 from codekin.data.row_features import FittedRows
-from codekin.deploy.predictor import Best, best_labels, json_objects, probable_best
+from codekin.deploy.predictor import Best, best_labels, json_objects
 from codekin.model.probabilities import check_one_label
 from codekin.progress import report
 
@@ -131,10 +131,7 @@ def predict(
                     is_checked = not has_parts and (vectorizer is not None or loaded.saved.takes(X))
                     own = (loaded.saved.coded, loaded.labels) if is_checked else (loaded.classifier, None)
                     has_shares = probabilities or min_probability is not None
-                    if lists_probable:
-                        labels, of_labels = probable_best(own[0], X, own[1])
-                    else:
-                        labels, of_labels = best_labels(own[0], X, k, has_shares, own[1])
+                    labels, of_labels = best_labels(own[0], X, 0 if lists_probable else k, has_shares, own[1])
                     if min_probability is not None and not lists_probable:
                         labels, of_labels = _probable(labels, of_labels, min_probability)
                     of_labels = of_labels if probabilities else None

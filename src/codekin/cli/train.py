@@ -22,7 +22,7 @@ from codekin._system.parallel import limited_threads
 from codekin._system.rows import StoredRows
 from codekin.cli.display import Display, show
 from codekin.cli.main import Session, leaving
-from codekin.cli.models import evaluated_sets, ranking_facts, ranking_text
+from codekin.cli.models import ranking_facts, ranking_text
 from codekin.cli.options import (
     App,
     AsJson,
@@ -74,6 +74,7 @@ from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
 from codekin.measures import LabelEvaluation
 from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
+from codekin.model.probabilities import evaluated_sets
 from codekin.progress import report as report_progress
 from codekin.states import input_bytes
 from codekin.storage import SavedAssignment, check_target, load_assignment, save_model

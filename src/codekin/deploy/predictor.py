@@ -292,12 +292,8 @@ class BatchPredictor:
 
         0 stands for the predicted label, or for all that are probable enough.
         """
-        if self.are_sets and not k:
-            model, names = self.predictor._model, self.predictor._label_array
-            every: list[Any] = [probable_best(model, row.matrix(), names) for row in rows]
-            return [own for (own,), _ in every], [own for _, (own,) in every] if has_probabilities else None
-        k = min(k or 1, self.n_classes)
-        if len(rows) == 1:
+        k = min(k or (not self.are_sets), self.n_classes)
+        if len(rows) == 1 and k:
             if has_probabilities:
                 own, own_probabilities = self.predictor.top_k_proba(rows[0], k)
                 return [own], [own_probabilities]
@@ -332,10 +328,13 @@ def _stacked(rows: list[Row], is_dense: bool) -> Any:
 
 
 def best_labels(model: Any, X: Any, k: int, has_probabilities: bool, labels: Any = None) -> Best:
-    """The k best labels of each sample, best first; and their probabilities, if wanted.
+    """The k best labels of each sample, best first, or for k = 0 all that are probable; their probabilities, if wanted.
 
     ``labels`` are those of a Model's classes; an estimator has its own.
     """
+    if not k:
+        names, shares = _probable(model, X, labels)
+        return names, shares if has_probabilities else None
     if has_probabilities:
         best, probabilities = model.top_k_proba(X, k)
     else:
@@ -351,17 +350,12 @@ def _best_of(model: Any, X: Any) -> Any:
     return model.predict(X) if inner.marginals is None else model.top_k(X, 1)[0][:, 0]
 
 
-def probable_best(model: Any, X: Any, labels: Any = None) -> Best:
-    """The labels of each sample that are as probable as their thresholds ask, best first, and their probabilities."""
+def _probable(model: Any, X: Any, labels: Any) -> tuple[list[list[Any]], list[list[float]]]:
     if labels is None:
         model, X, labels = model.model_, model._validated_samples(X), model.classes_
-    names: list[list[Any]] = []
-    shares: list[list[float]] = []
-    for classes, probabilities, are_probable in probable_classes(model, X):
-        for row, own, is_there in zip(classes, probabilities, are_probable, strict=True):
-            names.append(labels[row[is_there]].tolist())
-            shares.append(own[is_there].tolist())
-    return names, shares
+    rows = [row for part in probable_classes(model, X) for row in zip(*part, strict=True)]
+    names = [labels[classes[is_there]].tolist() for classes, _, is_there in rows]
+    return names, [probabilities[is_there].tolist() for _, probabilities, is_there in rows]
 
 
 def json_objects(

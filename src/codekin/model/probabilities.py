@@ -19,6 +19,7 @@ from codekin.code import FloatArray, IntArray
 from codekin.samples import as_indicator
 
 if TYPE_CHECKING:
+    from codekin.measures import LabelEvaluation
     from codekin.model.model import Model
 
 FIRST_LIST, GROWTH, LISTED_AT_ONCE = 16, 4, 1 << 12
@@ -139,6 +140,15 @@ def probable_classes(model: Model, X: Any) -> Iterator[tuple[IntArray, FloatArra
             k = min(GROWTH * k, model.n_classes)
             classes, probabilities = model.top_k_proba(some, k)
         yield classes, probabilities, marginals.are_probable(classes, probabilities, model.n_classes)
+
+
+def evaluated_sets(model: Model, X: Any, truth: sparse.csr_array) -> LabelEvaluation:
+    """How good a model of several labels per sample is; labels that it does not know are the last columns."""
+    from codekin.measures import label_evaluation
+
+    best, probabilities = model.top_k_proba(X, min(5, model.n_classes))
+    predicted = probable_labels(model, X)
+    return label_evaluation(best, truth, n_classes=model.n_classes, probabilities=probabilities, predicted=predicted)
 
 
 def check_one_label(model: Model, what: str) -> None:
