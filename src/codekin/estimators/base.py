@@ -45,6 +45,8 @@ class CodedClassifier(Predictions):
     loss_: Loss
     plan_: dict[str, Any]
     _rng: np.random.Generator
+    _predicts_table: bool = False
+    """Whether the several labels of samples were given as a dense table."""
     _report: FitReport | None
     _report_facts: dict[str, Any]
     """What the report says beyond the properties of the code."""
@@ -215,7 +217,9 @@ class CodedClassifier(Predictions):
         self.codebook_, self.assignment_ = orders.codebook, orders.first
         self.assignment_result_, self.class_distances_ = orders.result, fit.class_distances
         self.loss_, self._rng = fit.loss, fit.rng
-        self._set_model(fit.model)
+        marginals = fit.model.marginals
+        of_form = None if marginals is None else replace(marginals, is_dense=self._predicts_table)
+        self._set_model(fit.model if of_form is None else replace(fit.model, marginals=of_form))
 
     def _choices(self) -> tuple[dict[str, Any], int, Seed]:
         """The settings, the number of classes, at least 2, and the source of all random choices."""

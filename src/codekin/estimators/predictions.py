@@ -72,13 +72,15 @@ class Predictions(metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_samples,), or csr_array of shape (n_samples, n_classes)
-            If samples have several labels, 1 where the marginal probability is at least the threshold, which is 0.5.
+        ndarray of shape (n_samples,), or csr_array or ndarray of shape (n_samples, n_classes)
+            If samples have several labels, 1 where the marginal probability is at least the threshold, which is 0.5;
+            dense if the labels of ``fit`` were a dense table.
         """
         self._check_is_fitted()
         samples = self._validated_samples(X)
         if self.model_.marginals is not None:
-            return probable_labels(self.model_, samples)
+            found = probable_labels(self.model_, samples)
+            return found.toarray().astype(np.int64) if self.model_.marginals.is_dense else found
         return np.asarray(self.classes_[self.model_.predict(samples)])
 
     def decision_function(self, X: Any) -> FloatArray:

@@ -34,11 +34,13 @@ class Marginals:
     - ``losses``, ``probabilities`` of shape (n_steps,): the first increase, the second fall; linear between them, and
       constant beyond.
     - ``thresholds`` of shape (1,) or (n_classes,): from which probability on a class is predicted.
+    - ``is_dense``: whether predictions are a dense table, as the labels that were learned.
     """
 
     losses: FloatArray = field(repr=False)
     probabilities: FloatArray = field(repr=False)
     thresholds: FloatArray = field(default_factory=lambda: np.array([DEFAULT_THRESHOLD]))
+    is_dense: bool = False
 
     def __post_init__(self) -> None:
         is_falling = len(self.losses) == len(self.probabilities) > 0 and bool((np.diff(self.probabilities) <= 0).all())
