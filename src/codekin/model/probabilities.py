@@ -6,7 +6,7 @@ samples, with straight lines between its steps. So no kind of code needs rules o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +19,7 @@ from codekin.code import FloatArray, IntArray
 from codekin.samples import as_indicator
 
 if TYPE_CHECKING:
+    from codekin.measures import LabelEvaluation
     from codekin.model.model import Model
 
 FIRST_LIST, GROWTH, LISTED_AT_ONCE = 16, 4, 1 << 12
@@ -91,11 +92,10 @@ class Marginals:
         losses = np.append(class_losses, np.full((len(class_losses), 1), np.inf), axis=1)
         return self.log_probabilities(np.take_along_axis(losses, classes, axis=1))
 
-    def indicator(self, classes: Any, probabilities: FloatArray, n_classes: int) -> sparse.csr_array:
-        """Which of the listed classes of each sample are probable enough, (n_samples, n_classes)."""
+    def are_probable(self, classes: Any, probabilities: FloatArray, n_classes: int) -> NDArray[np.bool_]:
+        """Which of the listed classes of each sample are probable enough."""
         least = np.broadcast_to(self.thresholds, n_classes)[classes]
-        rows, places = np.nonzero((probabilities >= least) & (classes >= 0))
-        return as_indicator((np.ones(len(rows)), (rows, classes[rows, places])), (len(classes), n_classes))
+        return np.asarray((probabilities >= least) & (classes >= 0))
 
 
 def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
@@ -117,11 +117,21 @@ def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[f
 
 
 def probable_labels(model: Model, X: Any) -> sparse.csr_array:
-    """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes).
+    """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes)."""
+    parts = []
+    for classes, _, are_probable in probable_classes(model, X):
+        rows, places = np.nonzero(are_probable)
+        entries = np.ones(len(rows)), (rows, classes[rows, places])
+        parts.append(as_indicator(entries, (len(classes), model.n_classes)))
+    return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+
+def probable_classes(model: Model, X: Any) -> Iterator[tuple[IntArray, FloatArray, NDArray[np.bool_]]]:
+    """The best classes of some samples at a time, their probabilities, and which are as probable as thresholds ask.
 
     Longer and longer lists of the best classes are made until they hold all of these.
     """
-    marginals, n_samples, parts = model.marginals, n_samples_in(X), []
+    marginals, n_samples = model.marginals, n_samples_in(X)
     assert marginals is not None
     least = float(np.min(marginals.thresholds))
     for start in range(0, max(n_samples, 1), LISTED_AT_ONCE):
@@ -131,8 +141,16 @@ def probable_labels(model: Model, X: Any) -> sparse.csr_array:
         while k < model.n_classes and (probabilities[:, -1] >= least).any():
             k = min(GROWTH * k, model.n_classes)
             classes, probabilities = model.top_k_proba(some, k)
-        parts.append(marginals.indicator(classes, probabilities, model.n_classes))
-    return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.vstack(parts, format="csr"))
+        yield classes, probabilities, marginals.are_probable(classes, probabilities, model.n_classes)
+
+
+def evaluated_sets(model: Model, X: Any, truth: sparse.csr_array) -> LabelEvaluation:
+    """How good a model of several labels per sample is; labels that it does not know are the last columns."""
+    from codekin.measures import label_evaluation
+
+    best, probabilities = model.top_k_proba(X, min(5, model.n_classes))
+    predicted = probable_labels(model, X)
+    return label_evaluation(best, truth, n_classes=model.n_classes, probabilities=probabilities, predicted=predicted)
 
 
 def check_one_label(model: Model, what: str) -> None:
