@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
@@ -20,9 +20,8 @@ from codekin.code import Codebook, CodingMatrix
 from codekin.decoding import log_odds_decoder
 from codekin.estimators.base import CodedClassifier
 from codekin.estimators.bit_attributes import BitAttributes
-from codekin.estimators.constraints import constraints
+from codekin.estimators.constraints import ONE_COLUMN_EACH, ONE_LABEL_ONLY, check_columns, constraints
 from codekin.estimators.inputs import (
-    check_columns,
     checked_weights,
     labels_and_weights,
     validated,
@@ -349,7 +348,10 @@ class ECOCClassifier(
     def __sklearn_tags__(self) -> Any:
         """The input tags of the learner, which decides what X may be."""
         tags = with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
-        tags.classifier_tags.multi_label = learner_of(self.estimator) is None
+        is_column_each = isinstance(self.codebook, str) and self.codebook in ONE_COLUMN_EACH
+        is_usual = all(getattr(self, name) is usual for name, usual in ONE_LABEL_ONLY.items())
+        is_classifier = learner_of(self.estimator) is None and not is_regressor(self._bit_classifier())
+        tags.classifier_tags.multi_label = is_column_each and is_usual and is_classifier and self.decoding != "learned"
         return tags
 
     def _bit_classifier(self) -> Any:
