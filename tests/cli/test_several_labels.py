@@ -132,6 +132,9 @@ def test_measures_are_those_of_several_labels_and_read_the_file_as_in_training(a
     X = load_input(animals / "tsv").features(data)
     assert (result["micro_f1"], result["macro_f1"]) == f1_scores(probable_labels(model.coded, X), truth)
     assert result["precision_at"]["1"] > 0.95
+    counts = model.coded.marginals.training_counts
+    assert counts.tolist() == [*truth_of(animals, "train")[1].sum(axis=0), SPLITS["train"]]
+    assert result["propensity_precision_at"]["1"] > 0.95
     shown = succeed("evaluate", animals / "tsv", animals / "test.tsv")
     for name in ("nDCG at 1, 3, 5", "F1 of all, mean F1 of labels", "calibration error", "microseconds per prediction"):
         assert name in shown

@@ -264,7 +264,7 @@ class ECOCClassifier(
         """Learn a column for each of several labels per sample, once with all samples and once without a tenth."""
         check_columns(self._params(), params, self._bit_learner(params))
         X, _ = validated(self, X, np.zeros(len(sets), dtype=np.intp), learner=self._bit_classifier(), reset=True)
-        self.classes_, self._predicts_table = sets.classes, sets.is_dense
+        self._take_sets(sets)
         samples = Samples.of_sets(X, sets.indicator, checked_weights(params.get("sample_weight"), X))
         n_classes = len(self.classes_)
         column_of_class = Codebook(2 * np.eye(n_classes, dtype=np.int8) - 1, name="one_vs_rest")

@@ -35,12 +35,14 @@ class Marginals:
       constant beyond.
     - ``thresholds`` of shape (1,) or (n_classes,): from which probability on a class is predicted.
     - ``is_dense``: whether predictions are a dense table, as the labels that were learned.
+    - ``training_counts`` of shape (n_classes + 1,): how many training samples had each label, and how many there were.
     """
 
     losses: FloatArray = field(repr=False)
     probabilities: FloatArray = field(repr=False)
     thresholds: FloatArray = field(default_factory=lambda: np.array([DEFAULT_THRESHOLD]))
     is_dense: bool = False
+    training_counts: IntArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         is_falling = len(self.losses) == len(self.probabilities) > 0 and bool((np.diff(self.probabilities) <= 0).all())
@@ -77,6 +79,9 @@ class Marginals:
         """Raise unless there is one threshold, or one for each of so many classes."""
         if self.thresholds.shape not in ((1,), (n_classes,)):
             raise ValueError(f"There are thresholds of {self.thresholds.size} classes, not of {n_classes}.")
+        counts = self.training_counts
+        if counts is not None and (counts.shape != (n_classes + 1,) or counts.min() < 0 or counts.max() > counts[-1]):
+            raise ValueError(f"The training samples of {n_classes} labels cannot be those of the counts.")
 
     def at(self, losses: FloatArray) -> FloatArray:
         """The probabilities of classes with these losses; 0 for infinite losses, of no class."""
@@ -150,7 +155,16 @@ def evaluated_sets(model: Model, X: Any, truth: sparse.csr_array) -> LabelEvalua
 
     best, probabilities = model.top_k_proba(X, min(5, model.n_classes))
     predicted = probable_labels(model, X)
-    return label_evaluation(best, truth, n_classes=model.n_classes, probabilities=probabilities, predicted=predicted)
+    counts = None if model.marginals is None else model.marginals.training_counts
+    return label_evaluation(
+        best,
+        truth,
+        n_classes=model.n_classes,
+        probabilities=probabilities,
+        predicted=predicted,
+        label_counts=None if counts is None else counts[:-1],
+        n_training=0 if counts is None else int(counts[-1]),
+    )
 
 
 def check_one_label(model: Model, what: str) -> None:

@@ -46,6 +46,8 @@ def describe_model(model: Model, arrays: Arrays, learners: list[Any], *, is_alon
         arrays.update({f"marginal_{name}": getattr(model.marginals, name) for name in MARGINALS})
         description["frequencies_of"] = None if model.prior is None else model.prior.total
         description["predicts_table"] = model.marginals.is_dense
+        if model.marginals.training_counts is not None:
+            arrays["training_counts"] = model.marginals.training_counts
     if model.ranking is not None:
         description["ranking"] = _describe_ranking(model, arrays, learners)
     own: Any = model.probability_decoder
@@ -73,7 +75,10 @@ def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> tup
     marginals = None
     if "marginal_losses" in arrays:
         own = {name: np.array(typed(arrays[f"marginal_{name}"], f"marginal_{name}", "float64")) for name in MARGINALS}
-        marginals = Marginals(**own, is_dense=bool(description.get("predicts_table")))
+        counts = None
+        if "training_counts" in arrays:
+            counts = np.array(typed(arrays["training_counts"], "training_counts", "int64"))
+        marginals = Marginals(**own, is_dense=bool(description.get("predicts_table")), training_counts=counts)
     temperature = description.get("classifier", description).get("temperature")
     temperature = 1.0 if temperature is None else float(checked(temperature, "temperature", "positive"))
     model = Model(tuple(codes), ranking, prior=prior, temperature=temperature, marginals=marginals)
