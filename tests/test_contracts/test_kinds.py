@@ -102,7 +102,7 @@ WHERE_LABELS_ARE = ("samples.py", "learners", "model")
 """Samples, the targets of learners and the probabilities of models differ if samples have several labels."""
 AT_THE_DOORS = ("estimators", "cli", "deploy", "states")
 """Where labels come in and go out, as one per sample or as an indicator."""
-MOST_FORKS = {"doors": 18, "fitting": 4}
+MOST_FORKS = {"doors": 16, "fitting": 4}
 """How often it is asked whether samples have several labels. In fitting: what "auto" means, whether samples are held
 out for probabilities, of which kind these are, and the error of a report."""
 
