@@ -35,7 +35,7 @@ options = st.builds(
     ReadOptions,
     labels=st.sampled_from(["auto", "int", "str", "none"]),
     index_base=st.sampled_from([0, 1]),
-    multilabel=st.sampled_from(["error", "first", "drop"]),
+    multilabel=st.sampled_from(["error", "first", "drop", "all"]),
     feature_order=st.sampled_from(["increasing", "any"]),
     unknown_features=st.sampled_from(["error", "drop"]),
     hash_bits=st.sampled_from([None, 0, 4]),

@@ -59,10 +59,10 @@ def test_only_members_of_the_best_cells_are_found():
     starts = np.array([0, 30, 60, 90])
     found, scores = np.empty((len(rows), 4), np.int64), np.empty((len(rows), 4), np.float32)
     own = rows.astype(np.int16), units, vectors, scales, bias
-    sketches, sketched = vectors.astype(np.float32), rows.astype(np.float32)
+    sketched = rows.astype(np.int16)
     cells = np.tile(np.float32([3, 1, 2]), (len(rows), 1))  # the first and the third, which have the same members
     offsets, per_unit = bias / 0.01, np.ones(len(rows), np.float32)
     search = class_search.best_in_cells
-    search(cells, 2, starts, members, sketches, sketched, offsets, per_unit, 30, np.inf, *own, found, scores)
+    search(cells, 2, starts, members, vectors, sketched, offsets, per_unit, 30, np.inf, *own, found, scores)
     listed = np.where(np.arange(90) % 3 == 0, exact, -np.inf)
     assert found.tolist() == best_classes(listed.tolist(), 4)

@@ -28,7 +28,8 @@ def fitted(X, y, learner=VectorSoftmax(n_epochs=3), **options):  # noqa: B008
 
 @pytest.fixture
 def searched(monkeypatch):
-    """Sketches and cells already of a hundred classes."""
+    """Candidates, sketches and cells already of a hundred classes."""
+    monkeypatch.setattr("codekin.learners.vector_softmax.ALL_MET", 50)
     monkeypatch.setattr(vector_bits, "SKETCHED_CLASSES", 50)
     monkeypatch.setattr("codekin.learners.vector_softmax.LISTED_CLASSES", 100)
 
@@ -50,6 +51,17 @@ def test_features_in_different_units_are_scaled_one_by_one():
         ExtremeClassifier(random_state=0).fit((X * units)[train], y[train]).score((X * units)[~train], y[~train])
         > plain - 0.02
     )
+
+
+def test_classes_met_all_at_once_are_learned_as_well_as_by_candidates(monkeypatch):
+    X, y = clustered(spread=1.3)
+    train = np.arange(len(y)) % 3 > 0
+    right = []
+    for most in (0, 300):
+        monkeypatch.setattr("codekin.learners.vector_softmax.ALL_MET", most)
+        bits = fitted(X[train], y[train], VectorSoftmax(step=1.0))
+        right.append((bits.margins(X[~train]).best_leaf() == y[~train]).mean())
+    assert right[1] > right[0] - 0.02
 
 
 def test_a_search_by_sketches_and_cells_finds_the_best_of_all_classes(searched):

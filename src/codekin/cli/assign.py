@@ -36,8 +36,8 @@ from codekin.cli.options import (
     named,
     positive_number,
     reader_of,
-    workers,
 )
+from codekin.cli.workers import workers
 from codekin.code import Codebook
 from codekin.code.codebook import MAX_SYMBOLS
 from codekin.code.geometry import codeword_distances

@@ -22,7 +22,7 @@ app = App()
 
 
 @app.command()
-@reads_samples(*TABLE_OPTIONS)
+@reads_samples("label_separator", *TABLE_OPTIONS)
 def explore(
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")],

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Integral
 from pathlib import Path
@@ -16,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codekin._system.memory import in_bytes
-from codekin._system.messages import Need, Spelled, not_installed, suggestion
-from codekin._system.parallel import with_workers
+from codekin._system.messages import Need, Spelled, suggestion
 from codekin.cli.main import App as App  # noqa: PLC0414
 from codekin.data import FORMATS
 
@@ -123,11 +121,21 @@ IndexBase = Annotated[
     ),
 ]
 Multilabel = Annotated[
-    str,
+    str | None,
     named(
-        ("error", "first", "drop"),
-        "What to do with samples that have several labels: error, first or drop.",
+        ("error", "first", "drop", "all"),
+        "What to do with samples that have several labels: error, first or drop; all reads all of them.",
+        show_default="error",
         rich_help_panel=READING,
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTERS",
+        show_default="none",
+        rich_help_panel=READING,
+        help="What separates the labels of a sample in a table or in lines of label and text, such as a comma.",
     ),
 ]
 TABLES = "Tables"
@@ -210,7 +218,12 @@ _LEAVING_OUT = "What to do with samples without a label: error, or drop, which l
 MissingLabels = Annotated[
     str | None, named(("error", "drop"), _LEAVING_OUT, show_default="error", rich_help_panel=READING)
 ]
-_READING_OPTIONS = {"format": (Format, "auto"), "index_base": (IndexBase, None), "multilabel": (Multilabel, "error")}
+_READING_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "format": (Format, "auto"),
+    "index_base": (IndexBase, None),
+    "multilabel": (Multilabel, None),
+    "label_separator": (LabelSeparator, None),
+}
 TABLE_OPTIONS: dict[str, tuple[Any, Any]] = {
     "label": (LabelColumn, None),
     "text": (TextColumns, None),
@@ -354,45 +367,3 @@ def _files(path: Any, stream: int) -> set[tuple[int, int]]:
     except OSError:  # there is none as yet
         return set()
     return {(one.st_dev, one.st_ino) for one in found if stat.S_ISREG(one.st_mode) or stat.S_ISDIR(one.st_mode)}
-
-
-SECONDS_TO_ANSWER = 10
-SECONDS_WITHOUT_WORKERS = 120
-"""How long to wait for new workers when all are lost."""
-
-
-@contextmanager
-def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
-    """Share the work of the block among ``n_jobs`` processes or the workers of a Dask scheduler, if any."""
-    if n_jobs == 0:
-        raise ValueError("--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead.")
-    if scheduler is None:
-        with with_workers(n_jobs):
-            yield
-        return
-    if n_jobs is not None:
-        raise ValueError(f"--scheduler uses all workers of the cluster. Got --n-jobs {n_jobs} as well.")
-    from joblib import parallel_config
-
-    with _client(scheduler) as client:
-        if not client.ncores():
-            raise ConnectionError(
-                f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
-            )
-        with parallel_config(backend="dask", client=client, wait_for_workers_timeout=SECONDS_WITHOUT_WORKERS):
-            yield
-
-
-def _client(scheduler: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise not_installed("--scheduler", "distributed") from None
-    try:
-        # A default client stays in Dask's settings even if it never got an answer.
-        return Client(scheduler, timeout=SECONDS_TO_ANSWER, set_as_default=False)
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        # A valid address that does not answer is not an error of the command line; an invalid address is.
-        kind = ConnectionError if isinstance(error, OSError) else ValueError
-        raise kind(f"The Dask scheduler at {scheduler} cannot be reached: {reason}.") from error

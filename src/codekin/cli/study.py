@@ -12,7 +12,8 @@ import typer
 
 from codekin.cli.display import Display
 from codekin.cli.main import leaving
-from codekin.cli.options import App, AsJson, DataHome, Quiet, Scheduler, workers
+from codekin.cli.options import App, AsJson, DataHome, Quiet, Scheduler
+from codekin.cli.workers import workers
 from codekin.progress import report as report_progress
 from codekin.progress import stage
 

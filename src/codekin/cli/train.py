@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +28,7 @@ from codekin.cli.options import (
     AsJson,
     Format,
     IndexBase,
+    LabelSeparator,
     Multilabel,
     NJobs,
     NThreads,
@@ -39,7 +40,6 @@ from codekin.cli.options import (
     check_needs,
     check_sources,
     reads_tables,
-    workers,
 )
 from codekin.cli.train_options import (
     ASSIGNMENT_NAMES,
@@ -57,6 +57,7 @@ from codekin.cli.train_options import (
     number_of,
     with_options,
 )
+from codekin.cli.workers import workers
 from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.data.datasets import USES, DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput
@@ -71,9 +72,10 @@ from codekin.fitting.report import TrainingReport, report_text
 from codekin.fitting.setting import ASSIGNMENT_CHOICES
 from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
+from codekin.measures import LabelEvaluation
 from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
+from codekin.model.probabilities import evaluated_sets
 from codekin.progress import report as report_progress
-from codekin.samples import EncodedLabels
 from codekin.states import input_bytes
 from codekin.storage import SavedAssignment, check_target, load_assignment, save_model
 
@@ -98,6 +100,7 @@ def train(
     n_features: NFeatures = None,
     index_base: IndexBase = None,
     multilabel: Multilabel = "error",
+    label_separator: LabelSeparator = None,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
     n_jobs: NJobs = None,
@@ -132,6 +135,7 @@ def train(
         n_features,
         ReadOptions(
             multilabel=multilabel,  # type: ignore[arg-type]
+            label_separator=label_separator,
             index_base="auto" if index_base is None else index_base,  # type: ignore[arg-type]
             **given["table"],
         ),
@@ -170,7 +174,8 @@ def train(
             raise
         evaluation = None if is_text else _measured(classifier, samples)
         report_progress(f"saving {model}")
-        save_model(classifier, model, model_input=None if is_text else ModelInput(None, source.encoding))
+        read_as = classifier.model_input_ if is_text else ModelInput(None, source.encoding)
+        save_model(classifier, model, model_input=replace(read_as, label_separator=label_separator))
         if checkpoints is not None:
             checkpoints.clear()
         report_progress("timing predictions")
@@ -183,7 +188,7 @@ def train(
         return
     ranking = ranking_text(ranking_facts(whole.model_)) if details else []
     of_method = [report_text(people.details, measured_on="training sample"), *ranking] if details else []
-    has_page = has_texts and not (source.table and source.table.embeddings)
+    has_page = has_texts and not (source.table and source.table.embeddings) and source.indicator is None
     show(_text(people, str(model), seconds, of_method, has_page=has_page))
 
 
@@ -306,16 +311,19 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
 # ----- samples that have features -----------------------------------------------------------------------------------
 
 
-def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | None:
+def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | LabelEvaluation | None:
     """Measure the bits on evenly spaced training samples, and how good the model is on the validation samples."""
-    y = samples.data.encoded_labels
+    y: Any = samples.data.encoded_labels
     rows = np.arange(0, len(y.class_index), -(-len(y.class_index) // MOST_MEASURED))
     report_progress(f"measuring the bits on {counted(len(rows), 'training sample')}")
     some = samples.given.at(rows) if isinstance(samples.given, StoredRows) else samples.given[rows]
-    classifier.report(some, EncodedLabels(y.classes, y.class_index[rows]))
+    classifier.report(some, y.at(rows))
     if not isinstance(samples.held_out, tuple):
         return None
     X, labels = samples.held_out
+    if classifier.model_.marginals is not None:
+        known = np.concatenate([classifier.classes_, np.setdiff1d(labels.classes, classifier.classes_)])
+        return evaluated_sets(classifier.model_, X, labels.of_classes(known))
     report_progress(f"predicting {counted(len(labels), 'validation sample')}")
     best, _ = classifier.model_.top_k(X, min(N_BEST, len(classifier.classes_)))
     known, baselines = classifier._class_index(y), None
@@ -325,7 +333,7 @@ def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | 
 
 
 def _report(
-    classifier: ExtremeFit, samples: TrainingSamples, evaluation: Evaluation | None, n_bytes: int
+    classifier: ExtremeFit, samples: TrainingSamples, evaluation: Evaluation | LabelEvaluation | None, n_bytes: int
 ) -> TrainingReport:
     """What :meth:`TextClassifier.report` says of texts."""
     return TrainingReport(
@@ -364,7 +372,7 @@ def _json_of(people: TrainingReport) -> dict[str, Any]:
     if evaluation is None:
         return {"validation_accuracy": None, "microseconds_per_prediction": people.microseconds}
     return {
-        "validation_accuracy": evaluation.accuracy,
+        "validation_accuracy": getattr(evaluation, "accuracy", None),
         "n_unknown_validation_labels": evaluation.n_unknown,
         "evaluation": evaluation.as_dict(),
         "microseconds_per_prediction": people.microseconds,

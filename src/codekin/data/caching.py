@@ -35,8 +35,9 @@ from codekin._system.rows import StoredRows
 from codekin._version import __version__
 from codekin.data.blocks import opened
 from codekin.data.datasets import DataError, SparseData
+from codekin.data.encoded_rows import RowLabels, sorted_classes
 from codekin.data.options import ReadOptions, checked_encoding
-from codekin.data.parsed_rows import RowLabels, Rows, sorted_classes
+from codekin.data.parsed_rows import Rows
 from codekin.data.reading import ReadProgress, file_parts, watched
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1
@@ -106,6 +107,8 @@ def cached_data(
     reading = _Reading(format, n_features, options or ReadOptions())
     if reading.options.labels == "none":
         raise ValueError("A cache holds labels. Got the option labels='none'; use 'auto'.")
+    if reading.options.multilabel == "all":
+        raise DataError(str(path), "samples with several labels each are read into memory only; allow more of it.")
     if (folder / DESCRIPTION).is_file():
         try:
             description = _description(folder)

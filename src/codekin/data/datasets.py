@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from codekin.classes import ClassTree
 from codekin.code import IntArray
-from codekin.samples import EncodedLabels
+from codekin.samples import EncodedLabels, EncodedLabelSets, as_indicator
 
 LabelArray = NDArray[np.int64] | NDArray[np.str_]
 
@@ -61,6 +61,7 @@ class _Labelled:
 
     class_index: IntArray | None
     classes: LabelArray | None
+    indicator: csr_array | None
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -78,9 +79,24 @@ class _Labelled:
         return classes[class_index]
 
     @property
-    def encoded_labels(self) -> EncodedLabels:
-        """The labels as one number per sample, as estimators accept them."""
+    def encoded_labels(self) -> EncodedLabels | EncodedLabelSets:
+        """The labels as one number per sample, or any number of labels per sample, as estimators accept them."""
+        if self.classes is not None and self.indicator is not None:
+            return EncodedLabelSets(self.classes, self.indicator)
         return EncodedLabels(*self._known_labels())
+
+    def indicator_among(self, classes: LabelArray) -> csr_array:
+        """Which classes each sample has, (n_samples, n_classes or more): labels that are not among them come last.
+
+        The classes are distinct labels in any order. Integers also match their strings.
+        """
+        if self.classes is None or self.indicator is None:
+            raise ValueError("These samples were read with one label each. Read them with multilabel='all'.")
+        own, places = self.indicator, _places(self.classes, classes)
+        is_unknown = places < 0
+        places[is_unknown] = len(classes) + np.arange(is_unknown.sum())
+        entries = np.ones(own.nnz), places[own.indices], own.indptr
+        return as_indicator(entries, (own.shape[0], len(classes) + int(is_unknown.sum())))
 
     def index_among(self, classes: LabelArray) -> IntArray:
         """Each sample's class as an index into other classes, such as those of a model; -1 if it is not there.
@@ -88,15 +104,21 @@ class _Labelled:
         The classes are distinct labels in any order. Integers also match their strings.
         """
         own, class_index = self._known_labels()
-        as_text = own.dtype.kind != np.asarray(classes).dtype.kind
-        position = {str(label) if as_text else label: k for k, label in enumerate(np.asarray(classes).tolist())}
-        found = [position.get(str(label) if as_text else label, -1) for label in own.tolist()]
-        return np.array(found, dtype=np.intp)[class_index]
+        return _places(own, classes)[class_index]
 
     def _known_labels(self) -> tuple[LabelArray, IntArray]:
+        if self.indicator is not None:
+            raise ValueError("These samples were read with several labels each. Take their encoded_labels.")
         if self.classes is None or self.class_index is None:
             raise ValueError("These samples were read without labels. Read them with labels='auto'.")
         return self.classes, self.class_index
+
+
+def _places(own: LabelArray, classes: LabelArray) -> IntArray:
+    """Where labels are among classes; -1 for others."""
+    as_text = own.dtype.kind != np.asarray(classes).dtype.kind
+    position = {str(label) if as_text else label: k for k, label in enumerate(np.asarray(classes).tolist())}
+    return np.array([position.get(str(label) if as_text else label, -1) for label in own.tolist()], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +139,8 @@ class SparseData(_Labelled):
     encoding : mapping
         How the features were numbered, with every ``"auto"`` decided: read another file with
         ``options=ReadOptions(**data.encoding)`` and ``n_features=data.n_features`` to get the same features.
+    indicator : csr_array of shape (n_samples, n_classes), optional
+        Which labels each sample has, where it may have several; ``class_index`` is then None.
 
     Examples
     --------
@@ -135,6 +159,7 @@ class SparseData(_Labelled):
     classes: LabelArray | None = None
     sample_weight: NDArray[np.float32] | None = None
     encoding: Mapping[str, int] = field(default_factory=dict)
+    indicator: csr_array | None = None
 
     @property
     def n_samples(self) -> int:
@@ -145,6 +170,12 @@ class SparseData(_Labelled):
     def n_features(self) -> int:
         """The number of features."""
         return int(self.X.shape[1])
+
+    def at(self, rows: IntArray) -> SparseData:
+        """Some of the samples."""
+        names = "X", "class_index", "sample_weight", "indicator"
+        own: dict[str, Any] = {name: each[rows] for name in names if (each := getattr(self, name)) is not None}
+        return replace(self, **own)
 
     def __repr__(self) -> str:
         """One line: the shape, how full it is, and the number of classes."""
@@ -223,6 +254,8 @@ class TextData(_Labelled):
         How the file was read, in words.
     vectors : mapping of str to ndarray of shape (n_samples, n_dims)
         The vectors of each column of embeddings, float16 or float32.
+    indicator : csr_array of shape (n_samples, n_classes), optional
+        Which labels each sample has, where it may have several; ``class_index`` is then None.
 
     Examples
     --------
@@ -238,6 +271,7 @@ class TextData(_Labelled):
     numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     reading: str = ""
     vectors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    indicator: csr_array | None = None
 
     @property
     def n_samples(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,7 +14,7 @@ from codekin.data.datasets import USES, TableColumns
 
 LabelKind = Literal["auto", "int", "str", "none"]
 IndexBase = Literal["auto", 0, 1]
-MultilabelPolicy = Literal["error", "first", "drop"]
+MultilabelPolicy = Literal["error", "first", "drop", "all"]
 FeatureOrder = Literal["increasing", "any"]
 UnknownPolicy = Literal["error", "drop"]
 MissingPolicy = Literal["error", "drop"]
@@ -28,9 +28,18 @@ LABEL_PREFIX = "__label__"
 """What stands before a label in fastText's files."""
 FEATURE_FORMATS = ("svmlight", "xmc", "vw", "npz", "npy")
 """The formats of samples that already have features; the last two may have vectors."""
-TEXT_FORMATS = ("tsv", "csv", "jsonl", "parquet", "fasttext", "folder")
+TEXT_FORMATS = ("tsv", "csv", "jsonl", "parquet", "fasttext", "annif", "folder")
 FORMATS = (*FEATURE_FORMATS, *TEXT_FORMATS)
 """The formats that can be read."""
+_TABLES = ("csv", "tsv", "jsonl", "parquet")
+_OPTION_FORMATS = {
+    **dict.fromkeys(("label", "text", "numbers", "categories", "keep"), _TABLES),
+    "embeddings": TEXT_FORMATS,
+    **dict.fromkeys(("header", "delimiter"), ("csv", "tsv")),
+    "label_separator": _TABLES,
+    "encoding": tuple(format for format in FORMATS if format not in ("npz", "npy", "parquet")),
+}
+"""The formats that options are for."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +54,10 @@ class ReadOptions:
         missing.
     index_base : {"auto", 0, 1}, default="auto"
         The index of the first feature in an svmlight file. "auto" means 0 if the file contains that index, else 1.
-    multilabel : {"error", "first", "drop"}, default="error"
-        What to do with a row of several labels (integers joined by commas): raise, use the first one, or leave the row
-        out. With "first" and "drop", rows without any label are left out as well.
+    multilabel : {"error", "first", "drop", "all"}, default="error"
+        What to do with a row of several labels (integers joined by commas, a list, several ``__label__``): raise, use
+        the first one, or leave the row out. With "first" and "drop", rows without any label are left out as well. With
+        "all" every row may have any number of labels.
     feature_order : {"increasing", "any"}, default="increasing"
         Whether the indices of an svmlight row must increase, or are sorted after reading.
     unknown_features : {"error", "drop"}, default="error"
@@ -80,6 +90,9 @@ class ReadOptions:
         What to do with a row without a label: raise, or leave the row out.
     keep : str, int, or sequence of them, optional
         Columns to read as they are, to be written beside predictions.
+    label_separator : str, optional
+        What separates the labels of a row in a table or in lines of label and text, such as ``","``; it stands for
+        ``multilabel="all"``.
     """
 
     labels: LabelKind = "auto"
@@ -99,6 +112,11 @@ class ReadOptions:
     trained_on: TableColumns | None = None
     missing_labels: MissingPolicy = "error"
     keep: tuple[str, ...] = ()
+    label_separator: str | None = None
+    may_miss: bool = field(init=False, repr=False)
+    """Whether a row needs no label."""
+    names_columns: bool = field(init=False, repr=False)
+    """Whether columns of a table are chosen."""
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -108,6 +126,13 @@ class ReadOptions:
             given: Any = getattr(self, name)
             columns = (given,) if isinstance(given, str | int) else given
             object.__setattr__(self, name, tuple(str(column) for column in columns))
+        if self.label_separator is not None:
+            if not self.label_separator or set(self.label_separator) & set("\t\r\n"):
+                raise ValueError(
+                    "The 'label_separator' option of a reader must be characters within a line, and no tab. Got "
+                    f"{self.label_separator!r} instead."
+                )
+            object.__setattr__(self, "multilabel", "all" if self.multilabel == "error" else self.multilabel)
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0 '):
             raise ValueError(
                 "The 'delimiter' option of a reader must be one character, and no quote, blank or line end. Got "
@@ -139,12 +164,20 @@ class ReadOptions:
             )
         if self.unknown_features == "drop" and self.index_base == "auto":
             raise ValueError("Unknown features can be dropped only when 'index_base' is 0 or 1. Got 'auto' instead.")
+        may_miss = self.labels == "none" or self.missing_labels == "drop" or self.multilabel == "all"
+        chosen = (*self.text, *self.numbers, *self.categories, *column_names(self), *self.keep)
+        self.__dict__.update(may_miss=may_miss, names_columns=self.label is not None or bool(chosen))
 
 
-def names_columns(options: ReadOptions) -> bool:
-    """Whether columns of a table are chosen."""
-    of_samples = (*options.text, *options.numbers, *options.categories, *column_names(options))
-    return options.label is not None or bool(of_samples or options.keep)
+def check_options(options: ReadOptions, format: str) -> None:
+    """Raise if an option is given that means nothing in a format."""
+    for option, formats in _OPTION_FORMATS.items():
+        value = getattr(options, option)
+        known = _TABLES if option == "embeddings" and value and column_names(options) else formats
+        if value not in (None, ()) and format not in known:
+            raise ValueError(
+                f"The '{option}' option of a reader is for {', '.join(known)}. Got {value!r} and a file of {format}."
+            )
 
 
 def column_names(options: ReadOptions) -> tuple[str, ...]:

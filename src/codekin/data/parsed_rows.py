@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ from scipy.sparse import csr_array
 from codekin.code import IntArray
 from codekin.data.blocks import LineBlock, not_utf8
 from codekin.data.columns import Vectors
-from codekin.data.datasets import Data, DataError, LabelArray, SparseData, TableColumns, TextData
+from codekin.data.datasets import Data, DataError, SparseData, TableColumns, TextData
+from codekin.data.encoded_rows import RowLabels, classes_of
 from codekin.data.options import FROM_FILE, LabelKind, MultilabelPolicy
 from codekin.progress import report
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from codekin.data.npz import VectorFile
     from codekin.data.text_formats import FeatureNumbers
 
-RowLabels = NDArray[np.int64] | list[str] | None
 Cell = str | tuple[str, ...]
 """A cell of a column of labels: a label, or several."""
 
@@ -119,13 +119,16 @@ def _labels_at(labels: RowLabels, kept: IntArray) -> RowLabels:
 class LabelColumn:
     """The labels of a file, and what kind they are; the kind is settled when some rows are handed out.
 
-    ``n_promised`` is from a header: labels are numbers below it, separated by commas.
+    ``n_promised`` is from a header: labels are numbers below it, separated by commas. With the policy "all", rows have
+    tuples of labels, and those without labels are kept if ``keeps_missing``.
     """
 
     kind: LabelKind
     policy: MultilabelPolicy
     has_text: bool
     may_miss: bool
+    keeps_missing: bool = False
+    separator: str | None = None
     n_promised: int | None = None
     is_settled: bool = False
     n_rows: int = 0
@@ -137,7 +140,7 @@ class LabelColumn:
         """The labels at ``spans`` of a block, and which rows to drop, if any."""
         if self.kind == "none":
             return None, None
-        if n_odd == 0 and not self.has_text:
+        if n_odd == 0 and not self.has_text and self.policy != "all":
             self.n_rows += len(spans)
             if len(integers) and self.n_promised is not None:
                 for row in (int(integers.argmin()), int(integers.argmax())):
@@ -145,7 +148,7 @@ class LabelColumn:
             return integers, None
         starts, fields = spans[:, 0].tolist(), [block.text[start:stop] for start, stop in spans.tolist()]
 
-        def read(row: int, field: bytes) -> int | str | None:
+        def read(row: int, field: bytes) -> Any:
             error = partial(block.error, starts[row])
             try:
                 return self._label(field.decode(), error)
@@ -161,43 +164,56 @@ class LabelColumn:
         return self._labels(cells, lambda row, cell: self._label(cell, partial(error, row)))
 
     def _labels(
-        self, cells: Sequence[Any], read: Callable[[int, Any], int | str | None]
+        self, cells: Sequence[Any], read: Callable[[int, Any], Any]
     ) -> tuple[RowLabels, NDArray[np.bool_] | None]:
         """The labels as one kind; each cell is read once."""
-        known: dict[Any, int | str | None] = {}
+        known: dict[Any, Any] = {}
         for row, cell in enumerate(cells):
             if cell not in known:
                 known[cell] = read(row, cell)
-        self.has_text = self.has_text or any(isinstance(label, str) for label in known.values())
+        has_sets = self.policy == "all"
+        every = [label for own in known.values() for label in own or ()] if has_sets else known.values()
+        self.has_text = self.has_text or any(isinstance(label, str) for label in every)
         labels = [known[cell] for cell in cells]
         is_dropped = np.array([label is None for label in labels]) if None in known.values() else None
         self.n_rows += len(cells)
         self.n_left_out += labels.count(None)
+        if has_sets:
+            return labels, is_dropped
         return [str(label) for label in labels] if self.has_text else np.array(
             [label or 0 for label in labels], np.int64
         ), is_dropped
 
-    def _label(self, cell: Cell, error: Callable[[str], DataError]) -> int | str | None:
-        """The label of a row, None if the row is dropped."""
+    def _label(self, cell: Cell, error: Callable[[str], DataError]) -> Any:
+        """The label of a row, or all its labels as a tuple; None if the row is dropped."""
         if not any(cell):
             if self.policy == "error" and not self.may_miss:
                 raise error("this row has no label; --missing-labels drop leaves such rows out.")
-            return None
-        if isinstance(cell, str):
+            return () if self.policy == "all" and self.keeps_missing else None
+        if isinstance(cell, str) and self.separator is not None:
+            parts = [part for each in cell.split(self.separator) if (part := each.strip())]
+            are_several, text = True, cell
+        elif isinstance(cell, str):
             parts = [part for part in re.split(r"[,\s]+", cell) if part]
             are_several = self.n_promised is not None or all(_INTEGER.fullmatch(part) for part in parts)
             text = cell
         else:
-            parts, are_several, text = list(cell), True, ", ".join(cell)
+            parts, are_several, text = [part for part in cell if part], True, ", ".join(cell)
+        if self.policy == "all":
+            return tuple(self._one(part, error) for part in (dict.fromkeys(parts) if are_several else (text,)))
         if len(parts) > 1 and are_several:
             if self.policy == "error":
                 raise error(
                     f"{len(parts)} labels ({shortened(text)}) where one is expected; "
-                    "with the multilabel option, first takes the first, drop leaves such rows out."
+                    "with the multilabel option, all reads them all, first takes the first, drop leaves such rows out."
                 )
             if self.policy == "drop":
                 return None
             text = parts[0]
+        return self._one(text, error)
+
+    def _one(self, text: str, error: Callable[[str], DataError]) -> int | str:
+        """A label from its spelling."""
         if self.kind == "int" or self.n_promised is not None:
             integer = _INTEGER.fullmatch(text)
             if integer is None:
@@ -280,9 +296,9 @@ class FileContent:
         if not parts:
             raise DataError(self.name, "there are no samples in it.")
         self.labels.is_settled = True
-        classes = classes_of([part.labels for part in parts], self.name)
+        labels = classes_of([part.labels for part in parts], self.name)
         if isinstance(parts[0], TextRows):
-            return self._texts(parts, *classes)
+            return replace(self._texts(parts), **labels)
         index_base, n_features = self.features.settled(self.name)
         indices, values, n_in_row = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("indices", "values", "n_in_row")
@@ -292,12 +308,12 @@ class FileContent:
             ones = [np.ones(len(part), np.float32) if part.weights is None else part.weights for part in parts]
             weights = np.concatenate(ones)
         X = Rows(indices, values, n_in_row, None).matrix(n_features, index_base)
-        return SparseData(X, *classes, weights, self.features.encoding)
+        return SparseData(X, sample_weight=weights, encoding=self.features.encoding, **labels)
 
-    def _texts(self, parts: Sequence[TextRows], class_index: IntArray | None, classes: LabelArray | None) -> TextData:
+    def _texts(self, parts: Sequence[TextRows]) -> TextData:
         texts, table = tuple(text for part in parts for text in part.texts), self.table
         if table is None:
-            return TextData(texts, class_index, classes, reading=self.reading)
+            return TextData(texts, reading=self.reading)
         # A single column of texts is the texts.
         columns = {
             name: texts if table.text == (name,) else tuple(cell for part in parts for cell in part.columns[name])
@@ -305,7 +321,7 @@ class FileContent:
         }
         numbers = {name: np.array([cell for part in parts for cell in part.numbers[name]]) for name in table.numbers}
         vectors = {name: np.concatenate([part.vectors[name] for part in parts]) for name in table.embeddings}
-        return TextData(texts, class_index, classes, table, columns, numbers, self.reading, vectors)
+        return TextData(texts, None, None, table, columns, numbers, self.reading, vectors)
 
 
 def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], float]]:
@@ -323,50 +339,3 @@ def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], f
             n_pending += len(block) - start
     if pending:
         yield pending, 1.0
-
-
-# A single long label would otherwise set the width of all.
-_MAX_LABEL_CHARACTERS = 1 << 27
-
-
-def classes_of(labels: Sequence[RowLabels], source: str) -> tuple[IntArray | None, LabelArray | None]:
-    """The distinct labels of all blocks in sorted order, and each row's index among them."""
-    if any(part is None for part in labels):
-        return None, None
-    if all(isinstance(part, np.ndarray) for part in labels):
-        return _integer_classes(np.concatenate([np.asarray(part) for part in labels]))
-    # If the first labels only look like integers: each has one canonical spelling, the one it had.
-    spelled = [map(str, part.tolist()) if isinstance(part, np.ndarray) else part or [] for part in labels]
-    number: dict[str, int] = {}
-    first_seen = np.array([number.setdefault(label, len(number)) for part in spelled for label in part], dtype=np.intp)
-    rank, names = sorted_classes(number, source)
-    return rank[first_seen], names
-
-
-def sorted_classes(number: Mapping[Any, int], source: str) -> tuple[IntArray, LabelArray]:
-    """The position of each numbered label in sorted order, and the labels in that order."""
-    names = sorted(number)
-    rank = np.empty(len(names), dtype=np.intp)
-    rank[[number[name] for name in names]] = np.arange(len(names))
-    if not names or isinstance(names[0], int):
-        return rank, np.array(names, dtype=np.int64)
-    width = max(map(len, names))
-    if width * len(names) > _MAX_LABEL_CHARACTERS:
-        raise DataError(
-            source,
-            f"{len(names)} distinct labels, one of them {width} characters long, are too much for one array; "
-            "give short labels.",
-        )
-    return rank, np.array(names, dtype=np.str_)
-
-
-def _integer_classes(labels: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.int64]]:
-    smallest, largest = int(labels.min()), int(labels.max())
-    if largest - smallest > 10 * len(labels):
-        classes, class_index = np.unique(labels, return_inverse=True)
-        return class_index.astype(np.intp), classes
-    # Labels that are close together need no sorting.
-    is_there = np.zeros(largest - smallest + 1, dtype=bool)
-    is_there[labels - smallest] = True
-    rank = np.cumsum(is_there) - 1
-    return rank[labels - smallest], np.flatnonzero(is_there) + smallest

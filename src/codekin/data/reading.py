@@ -13,6 +13,7 @@ csv       the columns of a row, after a header                   TextData
 jsonl     a JSON object                                          TextData
 parquet   (a Parquet file)                                       TextData
 fasttext  ``__label__x text``                                    TextData
+annif     ``text<TAB><uri> <uri>``                               TextData
 folder    (a folder for each class, with a file for each text)   TextData
 ========  =====================================================  ===========
 """
@@ -45,25 +46,15 @@ from codekin.data.options import FORMATS as FORMATS  # noqa: PLC0414
 from codekin.data.options import (
     FROM_FILE,
     LABEL_PREFIX,
-    TEXT_FORMATS,
     ReadOptions,
-    column_names,
+    check_options,
     is_vector_file,
-    names_columns,
 )
 from codekin.data.parsed_rows import FileContent, LabelColumn, Rows, TextRows, rechunked, shortened, text_rows
-from codekin.data.table_formats import (
-    DELIMITERS,
-    csv_table,
-    dialect_of,
-    fasttext_table,
-    folder_table,
-    json_table,
-    label_and_text,
-    parquet_table,
-)
+from codekin.data.table_formats import DELIMITERS, csv_table, dialect_of, json_table, parquet_table
 from codekin.data.tables import LABEL_NAMES, TEXT_NAMES, table_rows
 from codekin.data.text_formats import MAX_FEATURES, FeatureNumbers, svmlight_rows, vowpal_rows, xmc_rows
+from codekin.data.text_sources import annif_table, fasttext_table, folder_table, label_and_text
 
 FORMAT_OF_SUFFIX = {
     ".svm": "svmlight",
@@ -86,21 +77,13 @@ FORMAT_OF_SUFFIX = {
 
 TEXTS = "texts"
 """The format for models of texts: that of the file's name, otherwise "tsv"."""
-_TABLES = ("csv", "tsv", "jsonl", "parquet")
-_OPTION_FORMATS = {
-    **dict.fromkeys(("label", "text", "numbers", "categories", "keep"), _TABLES),
-    "embeddings": TEXT_FORMATS,
-    **dict.fromkeys(("header", "delimiter"), ("csv", "tsv")),
-    "encoding": tuple(format for format in FORMATS if format not in ("npz", "npy", "parquet")),
-}
-"""The formats that options are for."""
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 _MAGIC = {ZIP_MAGIC: "npz", b"\x93NUMPY": "npy", b"PAR1": "parquet"}
 ReadProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes of the whole file."""
 
 _SPARSE_ROWS = {"svmlight": svmlight_rows, "xmc": xmc_rows, "vw": vowpal_rows}
-_LINE_TABLES = {"csv": csv_table, "jsonl": json_table, "fasttext": fasttext_table}
+_LINE_TABLES = {"csv": csv_table, "jsonl": json_table, "fasttext": fasttext_table, "annif": annif_table}
 _DEFAULTS = ReadOptions()
 
 
@@ -238,11 +221,15 @@ def file_parts(  # noqa: PLR0917
     if n_features is not None and not 1 <= n_features <= MAX_FEATURES:
         raise ValueError(f"'n_features' must be from 1 to {MAX_FEATURES}. Got {n_features} instead.")
     base = None if options.index_base == "auto" else options.index_base
-    may_miss = options.labels == "none" or options.missing_labels == "drop"
-    labels = LabelColumn(options.labels, options.multilabel, options.labels == "str", may_miss)
+    is_kept = options.missing_labels == "error"
+    labels = LabelColumn(
+        options.labels, options.multilabel, options.labels == "str", options.may_miss, is_kept, options.label_separator
+    )
     content = FileContent(name, labels, FeatureNumbers(options, n_features, base))
     format, blocks = _found_format(source, stream, name, format, options)
-    _check_options(options, format)
+    check_options(options, format)
+    if options.multilabel == "all" and format in ("npz", "npy", "folder"):
+        raise DataError(name, f"samples of the format {format} have one label each. Got the option multilabel='all'.")
     if format in ("npz", "npy"):
         archive = _archive(source, stream, blocks)
         if format == "npz" and not has_vectors(archive):
@@ -305,7 +292,7 @@ def _sniffed_format(block: LineBlock, options: ReadOptions) -> str:  # noqa: PLR
         raise DataError(block.source, "there are no samples in it.")
     if first.startswith("{"):
         return "jsonl"
-    if names_columns(options):
+    if options.names_columns:
         return "csv"
     if first.startswith(LABEL_PREFIX):
         return "fasttext"
@@ -333,7 +320,7 @@ def _texts_format(first: LineBlock, options: ReadOptions) -> str:
     line = first.text.split(b"\n", 1)[0].strip()
     if line.startswith(LABEL_PREFIX.encode()):
         return "fasttext"
-    then, is_chosen = options.trained_on, names_columns(options)
+    then, is_chosen = options.trained_on, options.names_columns
     if line.startswith(b"{") and (is_chosen or then is not None):
         try:
             row = json.loads(line)
@@ -369,17 +356,6 @@ def _archive(source: Source, stream: IO[bytes], blocks: Iterator[bytes]) -> IO[b
     """A stream that can be read at any place."""
     is_file = isinstance(source, str | Path) and stream.seekable() and Path(source).suffix not in COMPRESSED
     return stream if is_file else io.BytesIO(b"".join(blocks))
-
-
-def _check_options(options: ReadOptions, format: str) -> None:
-    """Raise if an option is given that means nothing in a format."""
-    for option, formats in _OPTION_FORMATS.items():
-        value = getattr(options, option)
-        known = _TABLES if option == "embeddings" and value and column_names(options) else formats
-        if value not in (None, ()) and format not in known:
-            raise ValueError(
-                f"The '{option}' option of a reader is for {', '.join(known)}. Got {value!r} and a file of {format}."
-            )
 
 
 def watched(

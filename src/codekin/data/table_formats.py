@@ -1,4 +1,4 @@
-"""The formats of tables and texts that people have: CSV, JSON lines, Parquet, fastText's lines, folders of files."""
+"""The formats of tables and texts that people have: CSV, JSON lines, Parquet."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
-from pathlib import Path
+from itertools import chain
 from typing import IO, Any
 
 from codekin._system.messages import counted, not_installed
 from codekin.data.blocks import (
     MAX_LINE_BYTES,
     LineBlock,
-    byte_blocks,
     decoded,
-    in_utf8,
-    line_blocks,
-    opened,
-    source_name,
 )
 from codekin.data.datasets import DataError, TableColumns
-from codekin.data.options import LABEL_PREFIX, ReadOptions, names_columns
+from codekin.data.options import ReadOptions
 from codekin.data.tables import Cells, Header, unique_names
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -94,7 +88,7 @@ def csv_table(blocks: Iterator[LineBlock], source: str, options: ReadOptions) ->
         got = f"there is one column, {rows[0][0][:40]!r}, where a label and a text are needed"
         raise DataError(source, f"with --delimiter {options.delimiter!r} {got}.")
     then, has_header = options.trained_on, True
-    if options.header is not None or (then is not None and not names_columns(replace(options, keep=()))):
+    if options.header is not None or (then is not None and not replace(options, keep=()).names_columns):
         has_header = bool(options.header if options.header is not None else then and then.has_header)
     names = unique_names(rows[0], source) if has_header else tuple(str(k + 1) for k in range(len(rows[0])))
     header = Header(source, names, rows[1:] if has_header else rows, has_header, options.header is None)
@@ -317,71 +311,3 @@ def parquet_table(file: IO[bytes], source: str, options: ReadOptions) -> Table:
 
 def _not_parquet(source: str, error: Exception) -> DataError:
     return DataError(source, f"this Parquet file cannot be read: {' '.join(str(error).split()).rstrip('.')}.")
-
-
-# ----- fastText -----------------------------------------------------------------------------------------------------
-
-
-def fasttext_table(blocks: Iterator[LineBlock], _: str, options: ReadOptions) -> Table:
-    """Lines of ``__label__x text``. Labels may be missing if they are not read or such lines are left out."""
-    needs_label = options.labels != "none"
-    may_miss = not needs_label or options.missing_labels == "drop"
-
-    def parts() -> Iterator[Cells]:
-        for block in blocks:
-            labels: list[list[str]] = []
-            texts, places = [], []
-            for number, line in enumerate(decoded(block).split("\n")[:-1], block.first_line):
-                words, given = line.rstrip("\r"), []
-                while words.lstrip().startswith(LABEL_PREFIX):
-                    label, _, words = words.lstrip().partition(" ")
-                    given.append(label.removeprefix(LABEL_PREFIX))
-                if needs_label and not words.strip() and not given:
-                    continue
-                if not may_miss and not all(given or ("",)):
-                    raise DataError(block.source, f"the line must begin with {LABEL_PREFIX} and a label.", line=number)
-                labels.append(given)
-                texts.append(words)
-                places.append(number)
-            yield Cells(block.source, {"label": labels, "text": texts}, places)
-
-    return Table(label_and_text(options), parts(), "fastText's lines of __label__ and text", is_named=False)
-
-
-def label_and_text(options: ReadOptions) -> TableColumns:
-    """The columns of a format that has nothing but a label and a text."""
-    return TableColumns(("text",), None if options.labels == "none" else "label")
-
-
-# ----- folders ------------------------------------------------------------------------------------------------------
-
-
-def folder_table(source: Any, options: ReadOptions) -> Table:
-    """The texts of all files below a folder: the folders in it are the labels."""
-    if not isinstance(source, str | Path) or not Path(source).is_dir():
-        raise DataError(source_name(source), "this is not a folder.")
-    folder, needs_label = Path(source), options.labels != "none"
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    files = [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
-    in_folders = [path for path in files if len(path.relative_to(folder).parts) > 1]
-    if needs_label and not in_folders:
-        raise DataError(str(folder), "a folder of samples needs a folder for each class, with a file for each text.")
-    read = in_folders if needs_label else files
-    n_left = len(files) - len(read)
-    left = f"; not used: {counted(n_left, 'file')} outside of these folders" if n_left else ""
-
-    def parts() -> Iterator[Cells]:
-        left_files = iter(read)
-        while some := list(islice(left_files, FILES_AT_ONCE)):
-            labels = [path.relative_to(folder).parts[0] for path in some]
-            texts = [_content(path, options.encoding) for path in some]
-            yield Cells(str(folder), {"label": labels, "text": texts}, range(1, len(some) + 1), are_lines=False)
-
-    reading = f"files in folders that are named like their labels{left}"
-    return Table(label_and_text(options), parts(), reading, is_named=False)
-
-
-def _content(path: Path, encoding: str | None) -> str:
-    with opened(path) as (stream, name):
-        blocks = line_blocks(in_utf8(byte_blocks(stream, name), encoding, name), name)
-        return "".join(map(decoded, blocks)).removesuffix("\n")

@@ -320,16 +320,22 @@ def understood(data: TextData, source: str) -> str:
         lines += [f"  {use}: {', '.join(map(str, given))}" for use, given in uses.items() if any(given)]
     n_shown = min(SHOWN_ROWS, len(data.texts))
     cells = {name: [_shown(cell) for cell in islice(columns[name], n_shown)] for name in names if name in columns}
-    if data.classes is not None and data.class_index is not None:
+    if data.classes is not None:
         label = names[0] if table is None or table.label is None else table.label
-        first = data.classes[data.class_index[:n_shown]].tolist()
-        cells = {label: [_shown(str(each)) for each in first], **cells}
+        cells = {label: list(map(_shown, _first_labels(data, n_shown))), **cells}
     widths = {name: max(len(_shown(name)), *map(len, column)) for name, column in cells.items()}
     rows = [list(map(_shown, cells)), ["-" * width for width in widths.values()], *zip(*cells.values(), strict=True)]
     for row in rows:
         padded = [f"{cell:{width}}" for cell, width in zip(row, widths.values(), strict=True)]
         lines.append(f"  {'  '.join(padded)}".rstrip())
     return "\n".join(lines)
+
+
+def _first_labels(data: TextData, n: int) -> list[str]:
+    given: Any = data
+    own, rows = given.indicator, given.class_index
+    rows = rows[:n, None] if own is None else [own.indices[own.indptr[i] : own.indptr[i + 1]] for i in range(n)]
+    return [", ".join(map(str, given.classes[row].tolist())) for row in rows]
 
 
 def _shown(cell: str) -> str:

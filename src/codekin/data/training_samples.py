@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from codekin._system.rows import StoredRows
 from codekin.code import IntArray
@@ -74,10 +75,7 @@ class SampleReader:
                 needs = f"--validation {validation:.0%} needs samples in memory."
                 raise ValueError(f"{needs} Those of {source} are on disk; give a file.")
             kept, held = held_back(data.encoded_labels.class_index, validation, np.random.RandomState(seed))
-            held_out = data.X[held], data.labels[held]
-            weights = None if data.sample_weight is None else data.sample_weight[kept]
-            class_index = data.encoded_labels.class_index[kept]
-            data = replace(data, X=data.X[kept], class_index=class_index, sample_weight=weights)
+            held_out, data = (data.X[held], data.encoded_labels.at(held)), data.at(kept)
         given, weights = (data.X, data.sample_weight) if isinstance(data, SparseData) else (data, None)
         every: list[Any] = [given, held_out[0]] if isinstance(held_out, tuple) else [given]
         n_bytes = sum(_bytes_of(X) for X in every if not isinstance(X, TextData))
@@ -128,31 +126,32 @@ class SampleReader:
             X = data = read_data(source, how, options=replace(options, trained_on=training.table), progress=progress)
             if not isinstance(data, TextData):
                 raise DataError(source, "the samples to learn from are texts, but there are features in this file.")
-            labels: Any = data.encoded_labels
         else:
-            chunks = ModelInput(None, training.encoding).chunks(
-                source, format=how, n_features=training.n_features, options=options, progress=progress
-            )
-            parts = [(X, data.labels) for X, data in chunks]
-            X, labels = csr_array(vstack([X for X, _ in parts])), np.concatenate([of_part for _, of_part in parts])
-        if not np.isin(labels.classes if isinstance(X, TextData) else labels, training.classes).any():
-            raise DataError(
+            ((X, data),) = ModelInput(None, training.encoding).chunks(
                 source,
-                f"none of its {len(labels):,} samples has a label of the training samples. "
-                f"Got {np.asarray(labels)[0].item()!r}, for example.",
+                format=how,
+                n_features=training.n_features,
+                options=options,
+                chunk_rows=sys.maxsize,
+                progress=progress,
             )
-        return X, labels
+        y = data.encoded_labels
+        if not np.isin(y.classes, training.classes).any():
+            got = f" Got {y.classes[y.class_index[0]].item()!r}, for example." if len(y.classes) else ""
+            raise DataError(source, f"none of its {len(y):,} samples has a label of the training samples.{got}")
+        return X, y
 
 
-def vocabulary_within(fitted: Features, most: int, texts: Sequence[Any], class_index: IntArray) -> Features:
+def vocabulary_within(fitted: Features, most: int, texts: Sequence[Any], y: Any) -> Features:
     """The vectorizer with the largest vocabulary that leaves space for the rest of a model of ``most`` bytes.
 
     It may take its share in any case.
     """
     if fitted.within(int(VOCABULARY_SHARE * most)) is fitted:
         return fitted
-    X = fitted.transform(reported(texts, "counting the terms of classes", unit="texts"))
-    pairs = np.repeat(class_index, np.diff(X.indptr)) * X.shape[1] + X.indices
+    each = y.samples(fitted.transform(reported(texts, "counting the terms of classes", unit="texts"))).of_each_label()
+    X = each.X
+    pairs = np.repeat(each.class_index, np.diff(X.indptr)) * X.shape[1] + X.indices
     allowed = max(most - BYTES_PER_PAIR * len(np.unique(pairs)), int(VOCABULARY_SHARE * most))
     smaller = fitted.within(allowed)
     if smaller is not fitted:
@@ -199,6 +198,11 @@ def _bytes_of(X: csr_array | StoredRows) -> int:
 
 def _doubts(data: TextData) -> Iterator[str]:
     """Yields what suggests that the columns of a file are not a label and a text."""
+    if data.indicator is not None:
+        n_without = int((np.diff(data.indicator.indptr) == 0).sum())
+        if n_without:
+            yield f"{n_without:,} of {data.n_samples:,} samples have no label, which is learned, too."
+        return
     where = "what stands before the first tab" if data.table is None else f"in column {data.table.label!r}"
     class_index = data.encoded_labels.class_index
     n_single, n_samples = int((np.bincount(class_index) == 1).sum()), len(class_index)
@@ -221,8 +225,11 @@ def _check_classes(data: Data, source: str) -> None:
 
 
 def _check_several_labels(data: TextData, source: str) -> None:
-    """Raise if cells of a table have several labels."""
-    if data.table is None or data.classes is None:
+    """Raise if cells of a table have several labels, or if no row has where all may."""
+    if data.indicator is not None and bool((np.diff(data.indicator.indptr) == 1).all()):
+        reason = "every sample has one label; leave the option multilabel out, or say what separates labels with"
+        raise DataError(source, f"{reason} --label-separator.")
+    if data.table is None or data.classes is None or data.indicator is not None:
         return
     known = set(map(str, data.classes.tolist()))
     for label in sorted(known):
@@ -232,7 +239,7 @@ def _check_several_labels(data: TextData, source: str) -> None:
                 raise DataError(
                     source,
                     f"the label {label!r} looks like several in one, since {' and '.join(map(repr, parts))} are labels."
-                    " One label per row can be learned; keep one, or rename the label if it is a class of its own.",
+                    f" --label-separator '{separator}' reads several; rename the label if it is a class of its own.",
                 )
 
 

@@ -24,7 +24,8 @@ from codekin.fitting.plan import Seed
 from codekin.fitting.report import FitReport, fit_report, restored
 from codekin.fitting.setting import Table
 from codekin.model import Model
-from codekin.samples import Samples
+from codekin.model.probabilities import check_one_label
+from codekin.samples import EncodedLabelSets, Samples
 from codekin.states import SavedClassifier
 
 
@@ -44,6 +45,9 @@ class CodedClassifier(Predictions):
     loss_: Loss
     plan_: dict[str, Any]
     _rng: np.random.Generator
+    _predicts_table: bool = False
+    """Whether the several labels of samples were given as a dense table."""
+    _training_counts: IntArray | None = None
     _report: FitReport | None
     _report_facts: dict[str, Any]
     """What the report says beyond the properties of the code."""
@@ -69,6 +73,7 @@ class CodedClassifier(Predictions):
         """
         self._check_is_fitted()
         model = self.model_
+        check_one_label(model, "Classes are added with")
         if not model.is_single:
             raise ValueError(
                 "Classes can only be added to a single code without re-ranking, which n_reserved=... trains. "
@@ -123,7 +128,7 @@ class CodedClassifier(Predictions):
         samples = None
         if X is not None and y is not None:
             checked = X if isinstance(X, StoredRows) else self._validated_samples(X)
-            samples = Samples(checked, self._class_index(y))
+            samples = self._samples(checked, y)
             if n_samples_in(checked) != len(samples.class_index):
                 given = f"{n_samples_in(checked)} and {len(samples.class_index)}"
                 raise ValueError(f"Samples and labels have inconsistent numbers of samples: {given}.")
@@ -133,6 +138,12 @@ class CodedClassifier(Predictions):
                 self.model_, self.loss_, self.class_distances_, facts, known=known, samples=samples
             )
         return self._report
+
+    def _samples(self, X: Any, y: Any) -> Samples:
+        """Samples with the indices of their labels, of which they may have several if those of ``fit`` had."""
+        if self.model_.marginals is None:
+            return Samples(X, self._class_index(y))
+        return Samples.of_sets(X, EncodedLabelSets.of(y, is_several=True).of_classes(self.classes_))
 
     def _parts_to_store(self) -> tuple[Model, SavedClassifier]:
         """The model and the other parts of the classifier, for :func:`codekin.storage.save_model`."""
@@ -201,13 +212,25 @@ class CodedClassifier(Predictions):
         """The model with the probabilities of this estimator."""
         return model
 
+    def _take_sets(self, sets: EncodedLabelSets) -> None:
+        """Set what is known of several labels per sample, before they are learned."""
+        self.classes_, self._predicts_table = sets.classes, sets.is_dense
+        counts = np.bincount(sets.indicator.indices, minlength=len(sets.classes))
+        self._training_counts = np.append(counts, len(sets)).astype(np.int64)
+
     def _take_parts(self, fit: FitResult) -> None:
         """Set the attributes of the code and its parts."""
         self.plan_, self._report_facts, orders = fit.plan.as_dict(), fit.facts, fit.orders
         self.codebook_, self.assignment_ = orders.codebook, orders.first
         self.assignment_result_, self.class_distances_ = orders.result, fit.class_distances
         self.loss_, self._rng = fit.loss, fit.rng
-        self._set_model(fit.model)
+        marginals = fit.model.marginals
+        of_form = (
+            None
+            if marginals is None
+            else replace(marginals, is_dense=self._predicts_table, training_counts=self._training_counts)
+        )
+        self._set_model(fit.model if of_form is None else replace(fit.model, marginals=of_form))
 
     def _choices(self) -> tuple[dict[str, Any], int, Seed]:
         """The settings, the number of classes, at least 2, and the source of all random choices."""

@@ -33,7 +33,6 @@ from codekin.learners.estimators import (
     describes_classes,
     is_tree,
     learns_at_once,
-    learns_jointly,
     learns_linearly,
     way_of_learning,
 )
@@ -119,7 +118,7 @@ def choose_plan(
     """
     way = "linear" if classifier is None else way_of_learning(classifier)
     is_left_open = is_open(given, classifier, n_classes) and not are_alike(samples.X)
-    if not is_left_open or way == "linear":
+    if not is_left_open or way in ("linear", "jointly"):
         chosen = planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
         return _at_once(chosen, classifier, samples) if is_left_open else chosen
     trial = _Trial.of(learner, samples, np.random.default_rng((*seed, 1)))
@@ -181,7 +180,7 @@ def _at_once(chosen: Chosen, classifier: Any, samples: Samples) -> Chosen:
     given: Any = plan.learner
     learner = BitsAtOnce(given.estimator, given.n_jobs, given.fit_params, given.tasks)
     chosen = chosen._replace(plan=replace(plan, learner=learner))
-    if not learns_jointly(classifier):
+    if way_of_learning(classifier) != "jointly":
         return chosen
     return chosen.because(f"{plan.reason}; one regression of all classes learns all bits")
 

@@ -194,6 +194,7 @@ def learned_code(
     """
     learner, (_, learned_decoding, known) = plan.learner, alternatives
     decoder = decoder_of(code, plan.loss, is_weighted=plan.weighted_decoding)
+    decoder = LearnedDecoder._of_margins(code) if plan.decoding == "margins" else decoder
     if held_out is not None:
         options = {**options, "validation": _accuracy_on(held_out, decoder)}
     if plan.calibrate is None:
@@ -246,7 +247,7 @@ def _bytes_of(bits: Any) -> int:
 
 def _accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
     """The accuracy on held-out samples, in the form that learners need."""
-    return Validation(held_out.X, DecodedAccuracy(decoder, held_out.class_index))
+    return Validation(held_out.X, DecodedAccuracy(decoder, held_out))
 
 
 def n_parallel_codes(plan: Plan, codebook: Codebook, X: Any, *, keeps_all: bool = False) -> int:

@@ -19,7 +19,7 @@ from codekin.decoding.learned import LearnedDecoder
 from codekin.decoding.losses import LossLike
 from codekin.fitting.classes import Classes, classes_as_learned, column_trials
 from codekin.fitting.defaults import MAX_CLUSTERED_CLASSES, FitSettings, tree_learner, trellis_learner
-from codekin.fitting.setting import check_codebook_choice, check_settings, is_auto, missing_arguments, shown
+from codekin.fitting.setting import check_settings, is_auto, missing_arguments, shown
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import Learner
 from codekin.learners.compact import Precision
@@ -63,7 +63,7 @@ class Plan:
     - ``reason``: why this codebook was chosen, if the user left it open.
     - ``policy``: the user's name for the assignment, if it has another name here.
     - ``weighted_decoding``: divide the loss of a class by the number of its non-zero bits.
-    - ``decoding``: by the loss, or by weights learned from margins.
+    - ``decoding``: by the loss, by weights learned from margins, or each class by the margin of its own bit.
     - ``calibrate``: turn margins into log-odds with samples that the bits have not seen.
     - ``rerank``: how the best classes are rescored.
     - ``candidates``: what lists the classes to rescore.
@@ -83,7 +83,7 @@ class Plan:
     policy: str = ""
     reason: str = ""
     weighted_decoding: bool = False
-    decoding: Literal["loss", "learned"] = "loss"
+    decoding: Literal["loss", "learned", "margins"] = "loss"
     calibrate: Literal["cv", "holdout"] | None = None
     n_codes: int = 1
     rerank: Literal["centroid", "learned"] | None = None
@@ -311,7 +311,6 @@ def choose_codebook(
     - ``n_bits``: how many bits; None for the codebook's own default.
     - ``n_symbols``: how many symbols a column may have.
     """
-    check_codebook_choice(choice)
     if isinstance(choice, str) or (callable(choice) and not isinstance(choice, Codebook)):
         codebook = _make_codebook(choice, n_bits, n_symbols, classes, rng)
     else:

@@ -25,6 +25,14 @@ def _dot(vector, row):
 
 
 @njit(cache=True, nogil=True)
+def _dot_of_integers(vector, row):
+    total = np.int32(0)
+    for f in range(len(row)):
+        total += np.int32(vector[f]) * np.int32(row[f])
+    return total
+
+
+@njit(cache=True, nogil=True)
 def class_softmax_pass(rows, class_of_row, weights, candidates, steps, of_bias, vectors, bias):
     """Make a gradient step for each row: softmax over its class and its candidates.
 
@@ -112,11 +120,7 @@ def _best_of(row, unit, classes, vectors, scales, bias, best, best_scores):
     n_best, n_found = len(best), 0
     best[:], best_scores[:] = -1, -np.inf
     for k in classes:
-        total = np.int32(0)
-        vector = vectors[k]
-        for f in range(len(row)):
-            total += np.int32(vector[f]) * np.int32(row[f])
-        score = np.float32(total) * (scales[k] * unit) + bias[k]
+        score = np.float32(_dot_of_integers(vectors[k], row)) * (scales[k] * unit) + bias[k]
         place = min(n_found, n_best)
         while place > 0 and (
             score > best_scores[place - 1] or (score == best_scores[place - 1] and k < best[place - 1])
@@ -154,8 +158,8 @@ def best_in_cells(
 ):  # fmt: skip
     """The same among the members of each row's ``n_cells`` best cells, whose rough scores are computed here.
 
-    The members of a cell are ``members[starts[c] : starts[c + 1]]``; ``sketches``, (n_classes, n), and
-    ``sketched_rows`` hold integers.
+    The members of a cell are ``members[starts[c] : starts[c + 1]]``; ``sketches``, (n_classes, n), are int8
+    and ``sketched_rows`` int16.
     """
     n_classes = len(bias)
     seen, listed = np.full(n_classes, -1, np.int64), np.empty(n_classes, np.int32)
@@ -171,7 +175,7 @@ def best_in_cells(
                 if seen[k] != i:
                     seen[k] = i
                     listed[n] = k
-                    rough[n] = _dot(sketches[k], row) + factor * offsets[k]
+                    rough[n] = np.float32(_dot_of_integers(sketches[k], row)) + factor * offsets[k]
                     n += 1
         n_chosen = _chosen(rough[:n], n_rescored, factor * np.float32(gap), greatest, places)
         for j in range(n_chosen):

@@ -114,23 +114,6 @@ def is_tree(estimator: Any) -> bool:
     return isinstance(last_step(estimator), BaseDecisionTree)
 
 
-def learns_jointly(estimator: Any) -> bool:
-    """Whether a learner is a logistic regression that learns all classes at once.
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> learns_jointly(LogisticRegression()), learns_jointly(LogisticRegression(solver="liblinear"))
-    (True, False)
-    """
-    from sklearn.linear_model import LogisticRegression
-
-    last = last_step(estimator)
-    return (
-        type(last) is LogisticRegression
-        and last.solver != "liblinear"
-        and getattr(last, "multi_class", "deprecated") in ("deprecated", "auto", "multinomial")
-    )
-
-
 MOST_WEIGHTS, MOST_SCORES = 10**6, 5 * 10**6
 """With more weights, the solver of all classes at once takes long, and with more scores of samples much memory."""
 
@@ -145,7 +128,7 @@ def learns_at_once(estimator: Any, X: Any, n_classes: int) -> bool:
     if len(shape) != 2 or n_classes * shape[1] > MOST_WEIGHTS or n_classes * shape[0] > MOST_SCORES:
         return False
     is_machine = type(last) is LinearSVC and last.multi_class == "ovr"
-    is_known = learns_jointly(estimator) or is_machine or type(last) is RidgeClassifier
+    is_known = way_of_learning(estimator) == "jointly" or is_machine or type(last) is RidgeClassifier
     return is_known and last.class_weight is None
 
 
@@ -153,6 +136,7 @@ def way_of_learning(estimator: Any) -> str:
     """What a learner makes of sets of classes.
 
     - "linear": it is linear, and decoders weigh its bits.
+    - "jointly": it is, and a logistic regression that learns all classes at once.
     - "classes": sets are no better than classes, since it votes, or describes each class on its own.
     - "varied": several fits together are better than one, as of trees, forests, bags and networks.
     - "sets": they may be.
@@ -161,9 +145,13 @@ def way_of_learning(estimator: Any) -> str:
     >>> from sklearn.naive_bayes import GaussianNB
     >>> way_of_learning(LinearSVC()), way_of_learning(GaussianNB()), way_of_learning(SVC())
     ('linear', 'classes', 'sets')
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> way_of_learning(LogisticRegression()), way_of_learning(LogisticRegression(solver="liblinear"))
+    ('jointly', 'linear')
     """
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
     from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
     from sklearn.neural_network import MLPClassifier
 
@@ -174,6 +162,9 @@ def way_of_learning(estimator: Any) -> str:
         return "varied"
     if isinstance(last, BaggingClassifier | MLPClassifier):
         return "varied"
+    if type(last) is LogisticRegression and last.solver != "liblinear":
+        is_joint = getattr(last, "multi_class", "deprecated") in ("deprecated", "auto", "multinomial")
+        return "jointly" if is_joint else "linear"
     is_discriminant = isinstance(last, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
     return "linear" if learns_linearly(estimator) and not is_discriminant else "sets"
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.arrays import bounded_margins
-from codekin._system.parallel import n_workers, share_work, with_workers
+from codekin._system.parallel import share_work, with_workers
 from codekin._system.rows import n_samples_in
 from codekin.code import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.estimators import (
@@ -28,12 +28,13 @@ from codekin.learners.estimators import (
     bit_margins,
     is_per_sample,
     is_plain_linear,
-    learns_jointly,
     natural_loss,
     predictors_of_classes,
     seeded,
     symbol_margins,
+    way_of_learning,
 )
+from codekin.learners.label_sets import LabelSets
 from codekin.learners.linear import CONSTANT_MARGIN, LinearRows
 from codekin.samples import Samples, rows_at
 
@@ -227,19 +228,15 @@ class IndependentBits:
 
     def _shared(self, fit: Callable[[_Lesson, Any], Any], lesson: _Lesson, parts: Sequence[Any]) -> EstimatorBits:
         """Fit every bit, here or in joblib's workers."""
-        with with_workers(self.n_jobs):
-            if n_workers() > 1:
+        with with_workers(self.n_jobs) as n_workers:
+            if n_workers > 1:
                 return EstimatorBits(list(share_work(fit, lesson, parts)))
         return EstimatorBits([fit(lesson, part) for part in parts])
 
 
 @dataclass(frozen=True, eq=False)
 class BitsAtOnce(IndependentBits):
-    """Learns the bits of one-vs-rest by one fit of all classes, whose scores of the classes are the margins.
-
-    Linear support vector machines and ridge classifiers learn each class against the rest themselves, with fewer calls.
-    In a logistic regression the classes compete.
-    """
+    """Learns the bits of one-vs-rest by one fit of all classes; in a logistic regression, they compete."""
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
         """A predictor for each bit, with the weights of the class whose bit it is."""
@@ -256,7 +253,7 @@ class BitsAtOnce(IndependentBits):
         X = samples.X if len(rows) == len(samples) else rows_at(samples.X, rows)
         learned.fit(X, samples.class_index[rows], **own)
         predictors = predictors_of_classes(learned, code.coding_matrix.argmax(axis=0))
-        return EstimatorBits(predictors, are_joint=learns_jointly(learned))
+        return EstimatorBits(predictors, are_joint=way_of_learning(learned) == "jointly")
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,8 +281,10 @@ class _Lesson(NamedTuple):
     @classmethod
     def of(cls, samples: Samples, code: Code, params: Mapping[str, Any], *, is_pairwise: bool = False) -> _Lesson:
         weights = {} if samples.weights is None else {"sample_weight": np.asarray(samples.weights)}
-        kind = type(code.codebook)
-        return cls(samples.X, samples.class_index, code.coding_matrix, kind, {**params, **weights}, is_pairwise)
+        kind, sets = type(code.codebook), LabelSets.of_code(samples, code)
+        # Samples with several labels are of as many classes as there are sets of labels.
+        of_sample = (samples.class_index, code.coding_matrix) if sets is None else (sets.of_sample, 2 * sets.sets - 1)
+        return cls(samples.X, *of_sample, kind, {**params, **weights}, is_pairwise)
 
     def entries(self, bit: int, class_index: IntArray) -> CodingMatrix:
         """The entry of each sample, of these classes; that of an ignored class if the class is -1."""

@@ -34,12 +34,12 @@ SKETCHED_CLASSES = 1_000
 """With fewer classes, all vectors are scored in full."""
 SKETCH_DIMENSIONS = 96
 """The most dimensions of a sketch: with 96, the best of 6,287 classes is among the 50 with the largest sketched scores
-for 99.3 % of the samples, with 64 for 96.1 %."""
-RESCORED, RESCORED_PER_CLASS = 50, 4
+for 99.7 % of the validation samples, with 64 for 96.7 %."""
+RESCORED, RESCORED_PER_CLASS = 75, 4
 """The least number of candidates that are scored in full, and how many for each class that is asked for."""
 LISTED_CLASSES = 20_000
 """With more classes, only those of a few cells are sketched."""
-CELLS_SEARCHED = 3
+CELLS_SEARCHED = 6
 CELL_SAMPLES = 64
 """How many samples per cell are enough to place the cells."""
 CELL_ROUNDS = 6
@@ -47,7 +47,7 @@ LEAST_VARIANCE = 1e-3
 """Directions with a smaller share of the largest variance count as if they had this share."""
 SCORES_AT_ONCE = 2**21
 MOST_ROWS, LEAST_ROWS = 256, 16
-ROWS_OF_GAP, GAP = 500, 5.0
+ROWS_OF_GAP, GAP = 500, 8.0
 """Candidates are within so many standard deviations of the errors of sketched scores below the largest one."""
 TINY = np.float32(1e-30)
 
@@ -176,7 +176,7 @@ class VectorBits(LinearForm):
     def _with_gap(self, rows: Float32Array) -> VectorBits:
         """The same with the gap of these rows, centred and scaled."""
         assert self.sketch is not None
-        squares, (sketches, offsets) = [], self.kernel_sketches
+        squares, sketches, offsets = [], self.kernel_sketches, self.kernel_offsets
         for start in range(0, len(rows), LEAST_ROWS):
             steps, units = steps_of(rows[start : start + LEAST_ROWS])
             rough, per_unit = self.sketched(steps, units)
@@ -226,10 +226,16 @@ class VectorBits(LinearForm):
         return self
 
     @cached_property
-    def kernel_sketches(self) -> tuple[Float32Array, Float32Array]:
-        """The rough vectors of all classes as integers, (n_classes, n), and the biases on their scale."""
+    def kernel_offsets(self) -> Float32Array:
+        """The biases on the scale of the sketch."""
         assert self.sketch is not None
-        return self.sketch.vectors.astype(np.float32), self.bias / self.sketch.scale
+        return np.asarray(self.bias / self.sketch.scale)
+
+    @cached_property
+    def kernel_sketches(self) -> Float32Array:
+        """The rough vectors of all classes, (n_classes, n), in the type that products need."""
+        assert self.sketch is not None
+        return self.sketch.vectors.astype(np.float32)
 
     @cached_property
     def kernel_projection(self) -> Float32Array:
@@ -239,11 +245,16 @@ class VectorBits(LinearForm):
 
     @cached_property
     def kernel_cells(self) -> tuple[Float32Array, Float32Array, tuple[NDArray[Any], ...]]:
-        """The centres of the cells as integers, (n, n_cells), half of their squared lengths, and their members."""
+        """The centres of the cells as integers, (n, n_cells), half of their squared lengths, members and sketches."""
         assert self.cells is not None
+        assert self.sketch is not None
         centres, scale = self.cells.centres.astype(np.float32), self.cells.scale
         half = (centres**2).sum(axis=1) * scale**2 / 2
-        return np.ascontiguousarray(centres.T), half, _frozen(self.cells.starts, self.cells.members)
+        return (
+            np.ascontiguousarray(centres.T),
+            half,
+            _frozen(self.cells.starts, self.cells.members, self.sketch.vectors),
+        )
 
     @cached_property
     def kernel_vectors(self) -> tuple[NDArray[Any], ...]:
@@ -273,8 +284,11 @@ class VectorBits(LinearForm):
         sketches, units = self.sketched(*self.in_steps(rows))
         return sketches * units[:, None]
 
-    def best(self, X: Any, n: int) -> tuple[IntArray, Float32Array]:
-        """The classes of the n largest margins, largest first, and these; -1 if fewer were found."""
+    def best(self, X: Any, n: int, *, n_rescored: int | None = None) -> tuple[IntArray, Float32Array]:
+        """The classes of the n largest margins, largest first, and these; -1 if fewer were found.
+
+        So many candidates, or a few more, are scored in full.
+        """
         from codekin.kernels.class_search import best_classes, best_in_cells
 
         n_rows = X.shape[0]
@@ -285,24 +299,22 @@ class VectorBits(LinearForm):
                 rows = slice(start, start + len(places))
                 found[rows], scores[rows] = places, np.take_along_axis(margins, places, axis=1)
             return found.astype(np.intp, copy=False), scores
-        sketches, offsets = self.kernel_sketches
-        assert self.sketch is not None
         gap = self.sketch.gap if n == 1 else np.float32(np.inf)
-        n_rescored = min(max(RESCORED, RESCORED_PER_CLASS * n), self.n_bits)
+        n_rescored = min(n_rescored or max(RESCORED, RESCORED_PER_CLASS * n), self.n_bits)
         has_cells = self.cells is not None and n_rescored <= RESCORED_PER_CLASS * RESCORED
 
         def fill(start: int, stop: int) -> None:
             steps, units = self.in_steps(X[start:stop])
             rough, per_unit = self.sketched(steps, units)
-            own = per_unit, n_rescored, gap, steps.astype(np.int16), units
+            own = self.kernel_offsets, per_unit, n_rescored, gap, steps.astype(np.int16), units
             rest = *self.kernel_vectors, found[start:stop], scores[start:stop]
             if has_cells and self.cells is not None:
                 centres, half, members = self.kernel_cells
                 of_cells = (rough @ centres) * (per_unit * self.cells.scale)[:, None] - half
                 n_cells = min(CELLS_SEARCHED, len(half))
-                best_in_cells(of_cells, n_cells, *members, sketches, rough, offsets, *own, *rest)
+                best_in_cells(of_cells, n_cells, *members, rough.astype(np.int16), *own, *rest)
             else:
-                best_classes(rough @ sketches.T, offsets, *own, *rest)
+                best_classes(rough @ self.kernel_sketches.T, *own, *rest)
 
         block = MOST_ROWS if has_cells else rows_at_once(self.n_bits)
         # Each of our threads has its own block.

@@ -2,7 +2,7 @@
 
 A pass over all classes of all samples would take most of its time for classes that no sample is ever taken for. Here a
 sample meets its own class, those that the vectors learned so far find nearest, and some drawn at random, so that a pass
-costs the same for any number of classes.
+costs the same for any number of classes. Of a few hundred classes it meets all, in products of matrices.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.arrays import check_learned
+from codekin._system.parallel import single_blas
 from codekin._system.rows import is_sparse
 from codekin.code import Code, Codebook, IntArray
 from codekin.learners.linear import Float32Array, Validation, score_of
@@ -27,8 +28,12 @@ from codekin.progress import report
 from codekin.samples import Samples
 
 STAGE = "learning the vectors of the classes"
-NEAREST, DRAWN = 50, 10
+NEAREST, DRAWN = 30, 10
 """How many of the nearest classes, and of all of them, a sample meets besides its own."""
+ALL_MET = 300
+"""With at most so many classes, samples meet all of them."""
+STEPS_AT_ONCE, MOST_AT_ONCE = 64.0, 256
+"""Then samples are taken together whose steps add up to so much, and at most so many."""
 STEP_OF_ONE, LARGEST_STEP = 20.0, 6.0
 """The first step for one sample per class, and at most: that many divided by the root of the samples per class."""
 STEPS = (1.0, 0.15)
@@ -63,6 +68,7 @@ class DenseRows(NamedTuple):
         """Samples without class -1 or weight, which are not copied."""
         if is_sparse(samples.X):
             raise ValueError("VectorSoftmax learns from dense samples. Got sparse ones; use Softmax or LinearSVM.")
+        samples = samples.of_each_label()
         known = np.flatnonzero(samples.class_index >= 0)
         given = None if samples.weights is None else np.asarray(samples.weights)[known]
         classes, weights = checked_labels(
@@ -76,7 +82,9 @@ class DenseRows(NamedTuple):
 
     def at(self, places: Any) -> Float32Array:
         """Some of the samples, centred and scaled."""
-        return np.asarray((np.asarray(self.X[self.rows[places]], np.float32) - self.centre) * self.factor)
+        rows: Float32Array = np.subtract(self.X[self.rows[places]], self.centre, dtype=np.float32)
+        rows *= self.factor
+        return rows
 
     def blocks(self) -> Any:
         """Places of the samples, some at a time."""
@@ -190,24 +198,40 @@ def _make_pass(learner: VectorSoftmax, data: DenseRows, state: State, seed: int,
         places = order[block]
         done = (epoch * n_rows + np.arange(block.start, block.start + len(places))) / (learner.n_epochs * n_rows)
         steps = (first_step * (1 - done)).astype(np.float32)
-        if n_classes > NEAREST + DRAWN:
+        rows, bits, weights = data.at(places), data.bit_of_row[places], data.weights[places]
+        if n_classes <= ALL_MET:
+            n_at_once = int(np.clip(STEPS_AT_ONCE / first_step, 1, MOST_AT_ONCE))
+            _meet_all(rows, bits, (steps * weights)[:, None], state, n_at_once)
+        else:
             drawn = rng.integers(n_classes, size=(len(places), DRAWN), dtype=np.int32)
             others = np.hstack([nearest[places], drawn])
-        else:
-            others = np.tile(np.arange(n_classes, dtype=np.int32), (len(places), 1))
-        own = data.bit_of_row[places], data.weights[places]
-        class_softmax_pass(data.at(places), *own, others, steps, STEP_OF_BIAS, vectors, bias)
+            class_softmax_pass(rows, bits, weights, others, steps, STEP_OF_BIAS, vectors, bias)
+
+
+def _meet_all(rows: Float32Array, bits: NDArray[np.int64], steps: Float32Array, state: State, n_at_once: int) -> None:
+    """Make gradient steps of softmax over all classes in place, for some samples at a time."""
+    with single_blas():
+        for start in range(0, len(rows), n_at_once):
+            some = slice(start, start + n_at_once)
+            change = rows[some] @ state.vectors.T + state.bias
+            change -= change.max(axis=1, keepdims=True)
+            np.exp(change, out=change)
+            change /= change.sum(axis=1, keepdims=True)
+            change[np.arange(len(change)), bits[some]] -= 1
+            change *= steps[some]
+            np.subtract(state.vectors, change.T @ rows[some], out=state.vectors)
+            np.subtract(state.bias, np.float32(STEP_OF_BIAS) * change.sum(axis=0), out=state.bias)
 
 
 def _nearest_classes(data: DenseRows, state: State, seed: int, n_threads: int | None) -> NDArray[np.int32]:
     """The nearest classes of each sample by the vectors so far; none where a sample meets all classes."""
     n_rows = len(data.rows)
-    if len(state.bias) <= NEAREST + DRAWN:
+    if len(state.bias) <= ALL_MET:
         return state.nearest
     bits, found = _indexed(data, state, seed, n_threads), np.empty((n_rows, NEAREST), np.int32)
     for block in data.blocks():
         report("finding the nearest classes of the samples", block.start, n_rows, unit="samples")
-        found[block] = bits.best(np.asarray(data.X[data.rows[block]]), NEAREST)[0]
+        found[block] = bits.best(np.asarray(data.X[data.rows[block]]), NEAREST, n_rescored=NEAREST)[0]
     return found
 
 
@@ -234,7 +258,7 @@ class VectorSoftmax(CheckedLearner):
 
     Parameters
     ----------
-    n_epochs : int, default=8
+    n_epochs : int, default=6
         How many passes over the samples.
     step : float, optional
         Multiplies the first step, which is 20 divided by the root of the samples per class, and at most 6. By default
@@ -259,7 +283,7 @@ class VectorSoftmax(CheckedLearner):
     array([0, 1, 2, 3, 4])
     """
 
-    n_epochs: int = 8
+    n_epochs: int = 6
     step: float | None = None
     shuffle: bool = True
     class_weight: Literal["balanced"] | ArrayLike | None = None
@@ -279,9 +303,15 @@ class VectorSoftmax(CheckedLearner):
     """Whether every class has a vector of its own."""
 
     @property
-    def tried(self) -> tuple[VectorSoftmax, ...]:
-        """The learners that held-out samples choose from: of several steps, unless one is given."""
-        return tuple(replace(self, step=step) for step in STEPS) if self.step is None else (self,)
+    def tried(self) -> tuple[tuple[VectorSoftmax, VectorSoftmax], ...]:
+        """The learners that held-out samples choose from, of several steps unless one is given.
+
+        Each comes with the one that is tried for it, which makes two thirds of the passes.
+        """
+        steps = STEPS if self.step is None else (self.step,)
+        return tuple(
+            (replace(self, step=step), replace(self, step=step, n_epochs=-(-2 * self.n_epochs // 3))) for step in steps
+        )
 
     @staticmethod
     def n_bytes(n_rows: int, n_features: int, n_classes: int) -> int:

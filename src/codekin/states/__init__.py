@@ -21,7 +21,7 @@ from codekin._version import __version__
 from codekin.classes import ClassTree
 from codekin.code import IntArray
 from codekin.data.model_input import ModelInput
-from codekin.data.options import checked_encoding
+from codekin.data.options import ReadOptions, checked_encoding
 from codekin.data.row_features import Features, FittedRows
 from codekin.data.tables import columns_from_json, columns_to_json
 from codekin.data.vectorizers import FittedVectorizer
@@ -35,7 +35,8 @@ from codekin.states.values import PLAIN, Json, ModelFolderError, check, checked,
 __all__ = ["ModelFolderError", "SavedClassifier", "State", "Subclasses"]
 
 FORMAT = "codekin-model"
-FORMAT_VERSION = 8
+FORMAT_VERSION, VERSION_OF_ONE_LABEL = 9, 8
+"""The version of models of several labels per sample; those of one label are as they were."""
 """Since version 2 weights may take one or two bytes; since version 3 vocabularies share prefixes of words; since
 version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree; since version 6 an
 index may list candidates; since version 7 codewords may be real, and classes may have several parts; since
@@ -101,7 +102,8 @@ class State(NamedTuple):
         arrays: Arrays = {}
         learners: list[Any] = []
         versions = {"codekin": __version__, **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")}}
-        description: Json = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": versions}
+        written = VERSION_OF_ONE_LABEL if model.marginals is None else FORMAT_VERSION
+        description: Json = {"format": FORMAT, "format_version": written, "versions": versions}
         description |= describe_model(model, arrays, learners, is_alone=classifier is None)
         if classifier is not None:
             description["classifier"] = _describe_classifier(classifier, arrays, learners)
@@ -299,6 +301,8 @@ MODELS = {
 def _describe_input(model_input: ModelInput, arrays: Arrays) -> Json:
     """How the samples of a model are read from files."""
     description: Json = {"encoding": {key: int(value) for key, value in model_input.encoding.items()}}
+    if model_input.label_separator is not None:
+        description["label_separator"] = model_input.label_separator
     if model_input.columns is not None:
         description["columns"] = columns_to_json(model_input.columns)
     if model_input.vectorizer is not None:
@@ -321,7 +325,8 @@ def _restore_input(description: Json, arrays: Arrays, n_features: int | None) ->
         is_right = n_features is None or vectorizer.n_features == n_features
         check(is_right, f"texts have {vectorizer.n_features} features, the model {n_features}")
     encoding = description["encoding"]  # none of texts
-    return ModelInput(vectorizer, {} if encoding == {} else checked_encoding(encoding), columns)
+    separator = ReadOptions(label_separator=description.get("label_separator")).label_separator
+    return ModelInput(vectorizer, {} if encoding == {} else checked_encoding(encoding), columns, separator)
 
 
 def tree_arrays(tree: ClassTree) -> Arrays:
