@@ -74,7 +74,7 @@ def use_commands(folder: Path) -> None:
         sample = row if test.suffix == ".svm" else "type 2 diabetes with kidney disease"
         Predictor.load(model).top_k(sample, 3)
         Predictor.load(model).top_k_proba(sample, 3)
-    for source, target in (("train.svm", "train.npz"), ("train.npz", "train.vw"), ("train.vw", "train.svm.gz")):
+    for source, target in (("train.svm", "train.npz"), ("train.svm", "train.svm.gz")):
         main(["data", "convert", str(folder / source), str(folder / target)])
 
 

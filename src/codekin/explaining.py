@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logsumexp, softmax
+from scipy.special import expit, log_expit, logsumexp, softmax
 
 from codekin._system.parallel import SAMPLES_PER_BLOCK
 from codekin.code import FloatArray, IntArray, entry_for
@@ -221,6 +221,7 @@ def _of_tree(member: Any) -> Explainer:
     tree = member.code.codebook.tree
     node_of_bit = np.repeat(np.arange(tree.n_nodes), np.diff(tree.first_bits))
     places, shares_of_places = quadrature()
+    is_logistic = member.decoder.link == "logistic"
 
     def explained(rows: sparse.csr_array, class_index: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         shares, bias = np.zeros(len(rows.data)), np.zeros(rows.shape[0])
@@ -230,14 +231,17 @@ def _of_tree(member: Any) -> Explainer:
             of_features = weights[rows.indices[entries]].tocsc()
             for bit in path[path >= 0]:
                 node = node_of_bit[bit]
-                children = slice(tree.first_bits[node], tree.first_bits[node + 1])
+                # A child with a probability of its own does not depend on its siblings.
+                ends = (bit, bit + 1) if is_logistic else tree.first_bits[node : node + 2]
+                children = slice(*ends)
                 of_children = of_features[:, children].toarray().astype(np.float64)
                 begins, child = offsets[children], bit - children.start
                 # The mean softmax on the way from the margins without features to those with all of them.
-                slopes = -(shares_of_places @ softmax(begins + places[:, None] * (values @ of_children), axis=1))
+                on_the_way = begins + places[:, None] * (values @ of_children)
+                slopes = -(shares_of_places @ (expit(on_the_way) if is_logistic else softmax(on_the_way, axis=1)))
                 slopes[child] += 1
                 shares[entries] += values * (of_children @ slopes)
-                bias[row] += begins[child] - logsumexp(begins)
+                bias[row] += log_expit(begins[0]) if is_logistic else begins[child] - logsumexp(begins)
         return shares, bias, np.zeros(rows.shape[0])
 
     return explained

@@ -32,6 +32,8 @@ class Samples:
     weights : array of shape (n_samples,), optional
     rerank_only : array of shape (n_features,), bool, optional
         Which features of sparse samples only a re-ranking learns from, if there is one.
+    labels : sparse array of shape (n_samples, n_classes), optional
+        The indicator of several labels per sample; ``class_index`` is then the rarest of them, -1 if there are none.
 
     Examples
     --------
@@ -44,6 +46,30 @@ class Samples:
     class_index: IntArray
     weights: FloatArray | None = None
     rerank_only: NDArray[np.bool_] | None = None
+    labels: sparse.csr_array | None = None
+
+    @classmethod
+    def of_sets(cls, X: Any, labels: sparse.csr_array, weights: FloatArray | None = None) -> Samples:
+        """Samples with any number of labels each, represented by the rarest.
+
+        Parameters
+        ----------
+        X : as for a single label
+        labels : sparse array of shape (n_samples, n_classes)
+            The indicator.
+        weights : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        Samples
+        """
+        sizes = np.bincount(labels.indices, minlength=labels.shape[1])
+        rows = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr))
+        order = np.lexsort((sizes[labels.indices], rows))
+        has_some = np.diff(labels.indptr) > 0
+        class_index = np.full(labels.shape[0], -1, dtype=np.intp)
+        class_index[has_some] = labels.indices[order[labels.indptr[:-1][has_some]]]
+        return cls(X, class_index, weights, labels=labels)
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -54,14 +80,72 @@ class Samples:
         """A checksum of samples in memory, sparse or dense."""
         parts = [self.X.indptr, self.X.indices, self.X.data] if hasattr(self.X, "nnz") else [np.asarray(self.X)]
         digest = hashlib.blake2b(digest_size=16)
-        for array in [*parts, self.class_index, *([] if self.weights is None else [np.asarray(self.weights)])]:
+        labels = [] if self.labels is None else [self.labels.indptr, self.labels.indices]
+        weights = [] if self.weights is None else [np.asarray(self.weights)]
+        for array in [*parts, self.class_index, *weights, *labels]:
             digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         return digest.hexdigest()
 
     def at(self, rows: IntArray) -> Samples:
         """The samples of some rows; on disk if these are."""
         weights = None if self.weights is None else np.asarray(self.weights)[rows]
-        return Samples(rows_at(self.X, rows), self.class_index[rows], weights, self.rerank_only)
+        labels = None if self.labels is None else self.labels[rows]
+        return Samples(rows_at(self.X, rows), self.class_index[rows], weights, self.rerank_only, labels)
+
+    def _without(self, is_left_out: NDArray[np.bool_], *, is_copied: bool) -> Samples:
+        """The same without some samples; if that should copy nothing, these get class -1 where all have one label."""
+        if is_copied or self.labels is not None:
+            return self.at(np.flatnonzero(~is_left_out))
+        return replace(self, class_index=np.where(is_left_out, -1, self.class_index))
+
+    def of_each_label(self, *, is_shared: bool = True) -> Samples:
+        """One sample for each label of a sample, which perhaps share its weight; the same if all have one label."""
+        if self.labels is None:
+            return self
+        counts = np.diff(self.labels.indptr)
+        rows = np.repeat(np.arange(len(self)), counts)
+        given = np.ones(len(rows)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)[rows]
+        classes = self.labels.indices.astype(np.intp)
+        weights = given / counts[rows] if is_shared else None if self.weights is None else given
+        return Samples(rows_at(self.X, rows), classes, weights, self.rerank_only)
+
+    @property
+    def _most_labels(self) -> int:
+        """The most labels of a sample, at least 1."""
+        return 1 if self.labels is None else max(int(np.diff(self.labels.indptr).max(initial=1)), 1)
+
+    def _has_any_of(self, is_chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which samples have a label among some classes."""
+        if self.labels is None:
+            return np.asarray(is_chosen[self.class_index])
+        return np.asarray(self.labels @ is_chosen.astype(np.int64) > 0)
+
+    def _of_some_classes(self, is_chosen: NDArray[np.bool_]) -> tuple[IntArray, Samples]:
+        """Which of some classes have samples, and their samples, with these classes numbered anew."""
+        if self.labels is None:
+            own = self.at(np.flatnonzero(is_chosen[self.class_index]))
+            classes, class_index = np.unique(own.class_index, return_inverse=True)
+            return classes, replace(own, class_index=class_index)
+        classes = np.flatnonzero(is_chosen)
+        labels = self.labels[:, classes]
+        rows = np.flatnonzero(np.diff(labels.indptr))
+        classes, labels = classes[(has_some := labels.sum(axis=0) > 0)], labels[rows][:, np.flatnonzero(has_some)]
+        own = self.at(rows)
+        return classes, replace(Samples.of_sets(own.X, labels, own.weights), rerank_only=own.rerank_only)
+
+    def is_label(self, classes: IntArray) -> NDArray[np.bool_]:
+        """Which of some classes of each sample, of shape (n_samples, n), are labels of it; class -1 never is."""
+        if self.labels is None:
+            return np.asarray((classes == self.class_index[:, None]) & (classes >= 0))
+        n_samples, n_classes = self.labels.shape
+        first = np.arange(n_samples) * n_classes
+        own = np.append(np.repeat(first, np.diff(self.labels.indptr)) + self.labels.indices, -1)
+        asked = np.where(classes >= 0, classes + first[:, None], -2)
+        return np.asarray(own[np.searchsorted(own[:-1], asked)] == asked)
+
+    def _share_of_hits(self, predicted: IntArray) -> float:
+        """How often a predicted class is a label of its sample."""
+        return float(self.is_label(predicted[:, None]).mean())
 
     def for_codes(self) -> Samples:
         """The same without values of the features that only a re-ranking learns from."""
@@ -70,7 +154,7 @@ class Samples:
         X = self.X.copy()
         X.data[self.rerank_only[X.indices]] = 0
         X.eliminate_zeros()
-        return Samples(X, self.class_index, self.weights)
+        return replace(self, X=X, rerank_only=None)
 
     def in_memory(self) -> Samples:
         """The same in memory; for samples on disk, no more than are allowed there at a time."""
@@ -123,9 +207,18 @@ class EncodedLabels:
         """The number of samples."""
         return len(self.class_index)
 
-    def at(self, rows: IntArray) -> EncodedLabels:
+    def at(self, rows: Any) -> EncodedLabels:
         """The labels of some samples."""
         return EncodedLabels(self.classes, self.class_index[rows])
+
+    def some(self, rows: Any) -> EncodedLabels:
+        """The labels of some samples, with no other classes."""
+        used, class_index = np.unique(self.class_index[rows], return_inverse=True)
+        return EncodedLabels(self.classes[used], class_index)
+
+    def samples(self, X: Any) -> Samples:
+        """Samples with these labels."""
+        return Samples(X, self.class_index)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The labels one by one."""
@@ -150,32 +243,50 @@ class EncodedLabelSets:
         """The number of samples."""
         return int(self.indicator.shape[0])
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The indicator as an array."""
+        return np.asarray(self.indicator.toarray(), dtype=dtype)
+
     @property
     def class_index(self) -> IntArray:
-        """The rarest label of each sample; -1 if it has none."""
-        own, n_samples = self.indicator, len(self)
-        sizes = np.bincount(own.indices, minlength=len(self.classes))
-        rows = np.repeat(np.arange(n_samples), np.diff(own.indptr))
-        order = np.lexsort((sizes[own.indices], rows))
-        has_some = np.diff(own.indptr) > 0
-        found = np.full(n_samples, -1, dtype=np.intp)
-        found[has_some] = own.indices[order[own.indptr[:-1][has_some]]]
-        return found
+        """The rarest label of each sample, which represents it; -1 if it has none."""
+        return self.samples(None).class_index
 
-    def at(self, rows: IntArray) -> EncodedLabelSets:
+    def at(self, rows: Any) -> EncodedLabelSets:
         """The labels of some samples."""
         return EncodedLabelSets(self.classes, self.indicator[rows])
 
+    def some(self, rows: Any) -> EncodedLabelSets:
+        """The labels of some samples, with no other classes."""
+        own = self.indicator[rows]
+        used = np.flatnonzero(np.bincount(own.indices, minlength=own.shape[1]))
+        return EncodedLabelSets(self.classes[used], own[:, used])
+
+    def samples(self, X: Any) -> Samples:
+        """Samples with these labels."""
+        return Samples.of_sets(X, self.indicator)
+
     @classmethod
-    def of(cls, y: Any) -> EncodedLabelSets | None:
+    def of(cls, y: Any, *, is_several: bool = False) -> Any:
         """The labels of samples that may have several each; None if ``y`` has one label per sample.
 
         The type of ``y`` decides: lists, tuples or sets of labels, or a table of zeros and ones, sparse or dense, with
         at least two columns. The labels of a table are its column names, if it has some, or else 0, 1 and so on. Lists
         with one label each are a column of labels; lists of zeros and ones of one length are the rows of a table.
+        If it is known that there may be several, one label per sample is a set, too.
         """
         if isinstance(y, EncodedLabelSets):
             return y
+        found = cls._of_several(y)
+        if found is None and is_several:
+            classes, class_index = np.unique(np.asarray(y).ravel(), return_inverse=True)
+            places = np.ones(len(class_index)), class_index, np.arange(len(class_index) + 1)
+            return cls(classes, as_indicator(places, (len(class_index), len(classes))))
+        return found
+
+    @classmethod
+    def _of_several(cls, y: Any) -> EncodedLabelSets | None:
+        """The labels of samples that may have several each, by the type of ``y``."""
         given: Any = y.to_numpy() if hasattr(y, "to_numpy") else y
         if getattr(given, "ndim", 1) == 2:
             return cls._of_table(given, getattr(y, "columns", None)) if given.shape[1] > 1 else None
@@ -245,3 +356,7 @@ def as_indicator(entries: Any, shape: tuple[int, int]) -> sparse.csr_array:
     indicator.sum_duplicates()
     indicator.eliminate_zeros()
     return sparse.csr_array((np.ones(indicator.nnz, dtype=np.int32), indicator.indices, indicator.indptr), shape=shape)
+
+
+Labels = EncodedLabels | EncodedLabelSets
+"""One label per sample, or any number."""

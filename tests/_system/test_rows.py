@@ -10,7 +10,8 @@ from codekin._system import rows as stored_rows
 from codekin._system.rows import BYTES_PER_VALUE, StoredRows, class_sums
 from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA
 from codekin.data import SparseData, cached_data, write_data
-from codekin.fitting.learned_vectors import centroid_vectors, learned_vectors
+from codekin.fitting.learned_vectors import centroids, learned_vectors
+from codekin.model.class_vectors import ClassVectors
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_learnability_in_factors_is_that_of_the_samples_in_memory(both):
 
 def test_class_vectors_are_those_of_the_samples_in_memory(both):
     X, stored, y = both
-    ours, theirs = (centroid_vectors(samples, y).to_csr().toarray() for samples in (stored, X))
+    ours, theirs = (ClassVectors.of(centroids(samples, y)).to_csr().toarray() for samples in (stored, X))
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     candidates = np.tile(np.arange(20), (400, 1))
     some, listed = (

@@ -308,4 +308,4 @@ def test_without_workers_nobody_is_asked():
         with with_workers(1):
             assert n_workers() == 1
     with pytest.raises(ValueError, match=r"The 'n_jobs' parameter must be a number of workers.* Got 0 instead\."):
-        with_workers(0)
+        with_workers(0).__enter__()

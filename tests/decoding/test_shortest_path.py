@@ -10,6 +10,7 @@ from codekin.code import Assignment
 from codekin.code.trellis import TrellisGraph
 from codekin.codebooks import trellis_codebook
 from codekin.decoding import LOSSES, DecodedAccuracy, MinimumLossDecoder, ShortestPathDecoder, shortest_path
+from codekin.samples import Samples
 
 graphs = st.integers(2, 300).flatmap(lambda k: st.builds(TrellisGraph, st.just(k), st.integers(2, min(k, 20))))
 seeds = st.integers(0, 2**32 - 1)
@@ -170,7 +171,7 @@ def test_the_accuracy_in_blocks_is_the_accuracy(monkeypatch):
     rng = np.random.default_rng(0)
     decoder = ShortestPathDecoder(trellis_codebook(12, 3).trellis)
     margins = rng.normal(size=(100, decoder.trellis.n_edges))
-    accuracy = DecodedAccuracy(decoder, rng.integers(12, size=100))
+    accuracy = DecodedAccuracy(decoder, Samples(margins, rng.integers(12, size=100)))
     monkeypatch.setattr("codekin.decoding.SAMPLES_PER_BLOCK", 7)
     sizes = []
     assert accuracy.in_blocks(lambda X: sizes.append(len(X)) or X, margins) == accuracy(margins)

@@ -6,7 +6,8 @@ from scipy import sparse
 
 from codekin.data import make_sparse_topics
 from codekin.fitting import learned_vectors as learning
-from codekin.fitting.learned_vectors import centroid_vectors, centroids, learned_vectors
+from codekin.fitting.learned_vectors import centroids, learned_vectors
+from codekin.model.class_vectors import ClassVectors
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +27,13 @@ def accuracy(vectors, X, class_index):
 def test_learning_improves_on_the_centroids(topics):
     y = np.asarray(topics.y)
     *_, learned = islice(learned_vectors(topics.X, y, others(y, 40), rng=0), 3)
-    assert accuracy(learned, topics.X, y) > accuracy(centroid_vectors(topics.X, y), topics.X, y)
+    assert accuracy(learned, topics.X, y) > accuracy(ClassVectors.of(centroids(topics.X, y)), topics.X, y)
 
 
 def test_vectors_stay_on_the_features_of_their_classes(topics):
     y = np.asarray(topics.y)
     (learned,) = islice(learned_vectors(topics.X, y, others(y, 40), rng=0), 1)
-    allowed = centroid_vectors(topics.X, y).to_csr().toarray() != 0
+    allowed = ClassVectors.of(centroids(topics.X, y)).to_csr().toarray() != 0
     assert not (learned.to_csr().toarray() != 0)[~allowed].any()
 
 

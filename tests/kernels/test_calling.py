@@ -2,11 +2,14 @@
 
 import os
 import platform
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from setuptools import Distribution
 from tests.conftest import ROOT
 
 from codekin.kernels import calling
@@ -93,6 +96,38 @@ def test_code_that_does_not_fit_is_compiled_anew(built, package, damage):
             code = path.read_bytes()
             path.write_bytes({"empty": b"", "file": b"no code\n", "half": code[: len(code) // 2]}[damage])
     assert built() == [FIRST_WORD, "[1, 1] True"]
+
+
+@pytest.mark.parametrize(
+    "other", ["EXTENSION_SUFFIXES.insert(0, '.so')", "NEEDED = ('_helperlib',)", "NEEDED = ('_new',)"]
+)
+def test_code_of_another_python_or_numba_is_compiled_anew(built, other):
+    assert built(f"import codekin.kernels.calling as calling\ncalling.{other}\n{USE}") == [FIRST_WORD, "[1, 1] True"]
+
+
+def test_code_is_used_in_an_installation_that_cannot_be_written(built, package):
+    folders = [folder for folder, _, _ in os.walk(package)]
+    for folder in folders:
+        Path(folder).chmod(0o555)
+    try:
+        assert built(NUMBA_CACHE_DIR="/dev/null/none") == [FIRST_WORD, "[1, 1] False"]
+    finally:
+        for folder in folders:
+            Path(folder).chmod(0o755)
+
+
+def test_an_installation_from_sources_works_where_nothing_can_be_compiled(tmp_path, monkeypatch):
+    given, warnings = {}, []
+    monkeypatch.setattr("setuptools.setup", lambda **options: given.update(options))
+    monkeypatch.setattr("setuptools.command.build_py.build_py.run", lambda _: None)
+    runpy.run_path(str(ROOT / "setup.py"))
+    command = given["cmdclass"]["build_py"](Distribution())
+    command.build_lib, command.editable_mode, command.warn = str(tmp_path / "library"), False, warnings.append
+    (tmp_path / "numba.py").write_text("raise ImportError('there is no Numba for this system')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    command.run()
+    assert warnings == ["the kernels could not be compiled in advance; they are compiled at their first use."]
+    assert not list((tmp_path / "library").rglob("*.kernel"))
 
 
 def test_types_are_told_apart():

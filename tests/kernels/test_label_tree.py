@@ -1,5 +1,7 @@
 """Kernels of trees agree with their readable twins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -181,3 +183,24 @@ def test_probabilities_of_leaves_are_products_along_the_way(temperature, share):
     assert (found[:, -1] == -np.inf).all()
     every = margins.log_probabilities(np.tile(np.arange(200), (20, 1)), temperature)
     np.testing.assert_allclose(np.exp(every).sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_weights_for_predictions_are_those_of_the_matrix_however_many_chunks_are_filled_at_once(monkeypatch, precision):
+    bits, _ = random_bits(TreeGraph(60, 9), 7, np.random.default_rng(5), share=0.2)
+    bits = bits.compacted(precision)
+    found = []
+    for at_once in (2, 100):
+        monkeypatch.setattr("codekin.learners.tree_bits.CHUNKS_AT_ONCE", at_once)
+        found.append(replace(bits).kernel_arrays)
+    assert all(np.array_equal(few, many) for few, many in zip(*found, strict=True))
+    chunk_indptr, nodes, starts, children, values, _ = found[0]
+    rebuilt = np.zeros((7, bits.n_bits), dtype=np.float32)
+    for feature in range(7):
+        for chunk in range(chunk_indptr[feature], chunk_indptr[feature + 1]):
+            first_bit, own = bits.tree.first_bits[nodes[chunk]], slice(starts[chunk], starts[chunk + 1])
+            n_all = bits.tree.first_bits[nodes[chunk] + 1] - first_bit
+            is_whole = len(values[own]) == n_all > bits.lengths[chunk]
+            rebuilt[feature, first_bit + (np.arange(n_all) if is_whole else children[own])] = values[own]
+    assert 0 < (np.diff(starts) > bits.lengths).sum() < len(nodes)
+    np.testing.assert_array_equal(rebuilt, bits.to_csr().toarray())

@@ -9,7 +9,8 @@ from scipy import sparse
 from codekin._system.parallel import on_threads
 from codekin.code import Assignment, Code
 from codekin.code.tree import label_tree
-from codekin.learners import Checkpoints, Softmax, tree_nodes
+from codekin.learners import Checkpoints, Softmax
+from codekin.learners.softmax import SoftmaxSteps
 from codekin.learners.tree_nodes import NodeMemory, Workspace
 from codekin.learners.tree_samples import TreeSamples
 from codekin.samples import Samples
@@ -41,7 +42,7 @@ def test_no_node_takes_more_than_its_bytes_in_training(own):
         with memory.workspace_for(own, node) as workspace:
             start, stop = own.span(node)
             copied = workspace.rows(stop - start, own.n_entries(start, stop))
-            features, _ = own.copy_rows(start, stop, copied, workspace.number_of_feature, merges=False)
+            features, _ = own.copy_rows(start, stop, copied, workspace.number_of_feature, merges=True)
             workspace.zeros("state", len(features), 2, own.n_children(node))
             positions = 8 * (stop - start + 1)  # a number for each sample, which is not counted
             assert workspace.nbytes - positions <= own.bytes_in_training(node)
@@ -112,7 +113,7 @@ def test_a_tree_that_keeps_too_much_is_not_learned_to_the_end(samples, code, mon
     limit = 2 * TreeSamples.of(Softmax(), samples, code)[0].bytes_in_training(0)
     within = Softmax(max_memory=limit).fit(samples, code, rng=0)
     assert np.array_equal(within.weights, Softmax().fit(samples, code, rng=0).weights)
-    monkeypatch.setattr(tree_nodes.SoftmaxSteps, "least_weight", 0.0)  # all weights are kept
+    monkeypatch.setattr(SoftmaxSteps, "least_weight", 0.0)  # all weights are kept
     with pytest.raises(MemoryError, match="learned so far need .* are allowed by max_memory"):
         Softmax(max_memory=limit).fit(samples, code, rng=0)
     checkpoints = Checkpoints(tmp_path / "checkpoint")

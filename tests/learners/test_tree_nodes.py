@@ -13,8 +13,8 @@ from codekin.code import Assignment, Code
 from codekin.code.tree import label_tree
 from codekin.data import SparseData, cached_data, write_data
 from codekin.learners import Checkpoints, Softmax, Validation, tree_bits, tree_nodes
+from codekin.learners.softmax import LEAST_WEIGHT
 from codekin.learners.tree_bits import TreeBits
-from codekin.learners.tree_nodes import LEAST_WEIGHT
 from codekin.learners.tree_samples import TreeSamples
 from codekin.model import FittedCode
 from codekin.progress import subscribe

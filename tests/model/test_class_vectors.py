@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from codekin.fitting.learned_vectors import centroid_vectors
+from codekin.fitting.learned_vectors import centroids
 from codekin.model.class_vectors import ClassVectors, features_of_gaps
 
 
@@ -30,7 +30,7 @@ def test_an_entry_takes_three_bytes_as_long_as_two_bytes_number_the_features():
 def test_centroids_are_weighted_means_of_length_one():
     X = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 2.0]])
     classes = np.array([0, 0, 1, 3])
-    vectors = centroid_vectors(X, classes, n_classes=5, sample_weight=[3.0, 4.0, 1.0, 1.0]).to_csr().toarray()
+    vectors = ClassVectors.of(centroids(X, classes, n_classes=5, sample_weight=[3.0, 4.0, 1.0, 1.0])).to_csr().toarray()
     expected = np.zeros((5, 3))
     expected[0, :2], expected[3, 2] = (0.6, 0.8), 1
     np.testing.assert_allclose(vectors, expected, atol=0.004)
@@ -38,9 +38,9 @@ def test_centroids_are_weighted_means_of_length_one():
 
 def test_classes_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match="one entry for each of the 2 samples"):
-        centroid_vectors(np.eye(2), np.array([0]))
+        ClassVectors.of(centroids(np.eye(2), np.array([0])))
     with pytest.raises(ValueError, match="between 0 and 0. Got values from 0 to 1"):
-        centroid_vectors(np.eye(2), np.array([0, 1]), n_classes=1)
+        ClassVectors.of(centroids(np.eye(2), np.array([0, 1]), n_classes=1))
 
 
 @given(st.integers(0, 2**32 - 1))

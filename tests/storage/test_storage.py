@@ -357,7 +357,7 @@ def test_an_edited_description_is_noticed(saved):
 
 def test_a_later_format_and_a_missing_part_are_named(saved):
     rewritten(saved, format_version=99)
-    with pytest.raises(ModelFolderError, match="format version 99; codekin .* reads versions 1 to 8"):
+    with pytest.raises(ModelFolderError, match="format version 99; codekin .* reads versions 1 to 9"):
         load_model(saved)
     rewritten(saved, format_version=1, bits={})
     with pytest.raises(ModelFolderError, match="missing or misplaced"):

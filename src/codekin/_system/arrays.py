@@ -269,3 +269,23 @@ def bounded_margins(margins: NDArray[Any]) -> NDArray[Any]:
             "learners, such as GaussianNB, learn nothing but NaN."
         )
     return np.asarray(np.clip(margins, -MAX_SINGLE, MAX_SINGLE))
+
+
+SOME_SAMPLES = 10_000
+LENGTH_FACTOR, MOST_IN_COMMON = 10.0, 0.5
+"""The mean squared length of embeddings is within this factor of 1, and their mean has at most this share of it."""
+
+
+def are_directions(X: Any) -> bool:
+    """Whether dense samples point in many directions and have a length of about 1, as embeddings do.
+
+    Nodes of trees and class vectors learn from such samples; others would have to be centred and scaled first.
+
+    >>> X = np.eye(3)
+    >>> are_directions(X), are_directions(100 * X), are_directions(X + 5)
+    (True, False, False)
+    """
+    rows = np.asarray(X[:: max(1, len(X) // SOME_SAMPLES)], dtype=np.float64)
+    squared_length = float(np.mean(np.sum(rows**2, axis=1)))
+    is_centred = float(np.sum(rows.mean(axis=0) ** 2)) <= MOST_IN_COMMON * squared_length
+    return is_centred and 1 / LENGTH_FACTOR <= squared_length <= LENGTH_FACTOR

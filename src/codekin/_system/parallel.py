@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import islice
@@ -143,26 +143,28 @@ SECONDS_BETWEEN_LOOKS = 1.0
 """How often a worker checks whether the process that started it is still alive."""
 
 
-def with_workers(n_jobs: int | None) -> AbstractContextManager[Any]:
-    """Share all work within the block among ``n_jobs`` of joblib's workers.
+@contextmanager
+def with_workers(n_jobs: int | None) -> Iterator[int]:
+    """Share all work within the block among ``n_jobs`` of joblib's workers; how many there are then.
 
     -1 means one per processor, 1 only this process. None keeps the setting of the enclosing block.
     """
+    if n_jobs is None:
+        yield n_workers()
+        return
     from joblib import parallel_config
 
-    if n_jobs is None:
-        return nullcontext()
     if n_jobs == 0:
         raise ValueError("The 'n_jobs' parameter must be a number of workers, or -1 for all processors. Got 0 instead.")
     how: dict[str, Any] = {"backend": "sequential"} if n_jobs == 1 else {"n_jobs": n_jobs}
-    return cast("AbstractContextManager[Any]", parallel_config(**how))
+    with parallel_config(**how):
+        yield n_workers()
 
 
 def n_workers() -> int:
-    """How many workers share the work; 1 by default."""
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(None))
+    """How many workers share the work; 1 by default, and where nobody has imported joblib to ask for more."""
+    joblib = sys.modules.get("joblib")
+    return 1 if joblib is None else int(joblib.effective_n_jobs(None))
 
 
 def share_work(function: Callable[[Shared, Part], Found], shared: Shared, parts: Sequence[Part]) -> Iterator[Found]:

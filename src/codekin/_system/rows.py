@@ -127,7 +127,7 @@ class StoredRows:
         return self.at(np.asarray(key)).in_memory()
 
     def at(self, rows: IntArray) -> StoredRows:
-        """Some of the rows, in increasing order, still on disk."""
+        """Some of the rows, in increasing order, perhaps several times, still on disk."""
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
     def in_memory(self) -> sparse.csr_array:
@@ -162,11 +162,14 @@ class StoredRows:
         n_rows, n_bytes = self.shape[0], self._page_bytes
         numbers = np.arange(n_rows) if self.rows is None else self.rows
         ends = BYTES_PER_VALUE * self.row_ends[numbers + 1] + BYTES_PER_ROW * (numbers + 1)
+        held = np.cumsum(BYTES_PER_VALUE * (self.row_ends[numbers + 1] - self.row_ends[numbers]) + BYTES_PER_ROW)
         starts, stop = [0], 0
         while stop < n_rows:
             row = int(numbers[stop])
             begin = BYTES_PER_VALUE * int(self.row_ends[row]) + BYTES_PER_ROW * row
-            stop = max(int(np.searchsorted(ends, begin + n_bytes, side="right")), stop + 1)
+            most = (held[stop - 1] if stop else 0) + n_bytes  # a row that is there several times counts as often
+            limits = (ends, begin + n_bytes), (held, most)
+            stop = max(min(int(np.searchsorted(of, limit, side="right")) for of, limit in limits), stop + 1)
             starts.append(stop)
         return list(pairwise(starts))
 
@@ -181,9 +184,8 @@ class StoredRows:
         if self.rows is None:
             joined = self._read(pages)
         else:
-            spans = [(int(self.rows[start]), int(self.rows[stop - 1]) + 1) for start, stop in pages if start < stop]
-            first = [np.searchsorted(self.rows, span) for span in spans]
-            wanted = [self._read([span])[self.rows[a:b] - span[0]] for span, (a, b) in zip(spans, first, strict=True)]
+            owned = [self.rows[start:stop] for start, stop in pages if start < stop]
+            wanted = [self._read([(int(own[0]), int(own[-1]) + 1)])[own - own[0]] for own in owned]
             joined = sparse.vstack(wanted, format="csr") if wanted else self._read([])
         return cast(sparse.csr_array, joined if self.columns is None else sparse.csr_array(joined[:, self.columns]))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -13,7 +14,7 @@ import typer
 from codekin._system.memory import in_units
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
-from codekin.cli.models import LoadedModel, has_parts, stacked
+from codekin.cli.models import LoadedModel, has_parts
 from codekin.cli.options import (
     TAXONOMY_NEEDS,
     App,
@@ -29,15 +30,13 @@ from codekin.cli.options import (
 )
 from codekin.data import read_taxonomy
 from codekin.fitting.trial import microseconds_of
-from codekin.measures.predictions import PredictionMeasures, confidence_error, prediction_measures
+from codekin.measures.predictions import N_BINS, confidence_gaps, prediction_measures
 from codekin.progress import report, reporter
 
 app = App()
 
 AT = (1, 3, 5)
-ROWS_AT_ONCE = 1_000
-TIMED_CHUNKS = 5
-"""The time of a prediction is measured on this many chunks of samples."""
+ROWS_AT_ONCE = 10_000
 
 
 @app.command()
@@ -71,79 +70,70 @@ def evaluate(
     if taxonomy is not None:
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
     with limited_threads(n_threads), loaded.display.watching():
-        timed: list[Any] = []
-        chunks: list[_Predicted] = []
+        timed, sums = None, Counter[str]()  # of any numbers
         for X, read in loaded.samples(data, ROWS_AT_ONCE, reporter(f"predicting {data}"), **reading):
-            timed += [X] if len(timed) < TIMED_CHUNKS else []
-            chunks.append(_predicted(classifier, X, read.index_among(classifier.classes_)))
+            timed = X if timed is None else timed
+            sums.update(_sums(classifier, X, read.index_among(classifier.classes_), tree))
         report("timing predictions")
         answering = classifier if has_parts(classifier) else classifier.model_
-        microseconds = microseconds_of(answering.predict, stacked(timed))
-        found = _Predicted(*(None if own[0] is None else np.concatenate(own) for own in zip(*chunks, strict=True)))
-        measures = prediction_measures(found.best, found.true, tree=tree, at=AT)
+        microseconds = microseconds_of(answering.predict, timed)
+    n_samples, n_logs = int(sums["n_samples"]), sums["n_logs"]
+    recall = {k: float(sums[f"n_among_{k}"]) / n_samples for k in AT}
+    n_levels = sum(name.startswith("n_at_level") for name in sums)
+    levels = tuple(float(sums[f"n_at_level_{level}"]) / n_samples for level in range(n_levels))
+    distance = float(sums["distance"] / sums["n_wrong"]) if tree is not None and sums["n_wrong"] else None
     result = {
         "model": str(model),
         "data": data,
-        "n_samples": measures.n_samples,
-        "n_unknown_labels": int((found.true < 0).sum()),
-        "accuracy": measures.accuracy,
-        **{f"precision_at_{k}": value for k, value in measures.precision_at.items()},
-        **{f"recall_at_{k}": value for k, value in measures.recall_at.items()},
-        "level_accuracies": list(measures.level_accuracies),
-        "mean_error_distance": measures.mean_error_distance,
-        "nll": -float(logs.mean()) if (logs := found.log_probabilities) is not None and len(logs) else None,
-        "ece": None if found.is_right is None else confidence_error(found.confidences, found.is_right),
-        "certified_share": None if found.certified is None else float(found.certified.mean()),
+        "n_samples": n_samples,
+        "n_unknown_labels": int(sums["n_unknown"]),
+        "accuracy": recall[1],
+        **{f"precision_at_{k}": value / k for k, value in recall.items()},
+        **{f"recall_at_{k}": value for k, value in recall.items()},
+        "level_accuracies": list(levels),
+        "mean_error_distance": distance,
+        "nll": -float(sums["logs"] / n_logs) if n_logs else None,
+        "ece": float(sum(abs(sums[f"gap_{k}"]) for k in range(N_BINS)) / n_samples) if "logs" in sums else None,
+        "certified_share": float(sums["n_certified"]) / n_samples if "n_certified" in sums else None,
         "model_bytes": loaded.saved.n_bytes,
         "microseconds_per_prediction": microseconds,
     }
-    show(json.dumps(result) if as_json else _text(measures, result))
+    show(json.dumps(result) if as_json else _text(result))
 
 
-class _Predicted(NamedTuple):
-    """Predictions of samples, an array each; None if the model has none.
-
-    - ``true``: the classes, -1 for unknown ones; ``best``: the best classes of each sample.
-    - ``certified``: whether the prediction is certainly the best of all classes, not only of the candidates.
-    - ``log_probabilities``: those of the known classes; ``confidences``: those of the predicted ones.
-    """
-
-    true: Any
-    best: Any
-    certified: Any = None
-    log_probabilities: Any = None
-    confidences: Any = None
-    is_right: Any = None
-
-
-def _predicted(classifier: Any, X: Any, class_index: Any) -> _Predicted:
-    """Predictions of some samples of these classes."""
-    labels_of_classes = classifier.classes_
-    n_best = min(max(AT), len(labels_of_classes))
-    if has_parts(classifier):
-        return _Predicted(class_index, np.searchsorted(labels_of_classes, classifier.top_k(X, n_best)[0]))
-    model = classifier.model_
-    certified = model.candidates(X, 1).is_certified if len(model.codes) > 1 else None
-    found = _Predicted(class_index, model.top_k(X, n_best)[0], certified)
-    if not hasattr(classifier, "log_proba"):
-        return found
-    known, labels = class_index >= 0, labels_of_classes[class_index]
-    predicted, confidence = classifier.top_k_proba(X, 1)
-    is_right = (predicted[:, 0] == labels) & known
-    logs = classifier.log_proba(X, labels)[known]
-    return found._replace(log_probabilities=logs, confidences=confidence[:, 0], is_right=is_right)
+def _sums(classifier: Any, X: Any, class_index: Any, tree: Any) -> dict[str, Any]:
+    """What is measured of some samples, whose class is -1 if it is unknown, as numbers that add up."""
+    labels_of_classes, n, known = classifier.classes_, len(class_index), class_index >= 0
+    model, n_best = None if has_parts(classifier) else classifier.model_, min(max(AT), len(labels_of_classes))
+    best, _ = (classifier if model is None else model).top_k(X, n_best)
+    best = np.searchsorted(labels_of_classes, best) if model is None else best
+    measures = prediction_measures(best, class_index, tree=tree, at=AT)
+    n_wrong = int(((best[:, 0] != class_index) & known).sum())
+    counts = {"n_samples": n, "n_unknown": int((~known).sum()), "n_wrong": n_wrong}
+    counts |= {f"n_among_{k}": round(n * share) for k, share in measures.recall_at.items()}
+    counts |= {f"n_at_level_{level}": round(n * share) for level, share in enumerate(measures.level_accuracies)}
+    sums: dict[str, Any] = {**counts, "distance": n_wrong * (measures.mean_error_distance or 0.0)}
+    if model is not None and len(model.codes) > 1:
+        sums["n_certified"] = model.candidates(X, 1).is_certified.sum()
+    if model is not None and hasattr(classifier, "log_proba"):
+        labels = labels_of_classes[class_index]
+        predicted, confidence = classifier.top_k_proba(X, 1)
+        logs = classifier.log_proba(X, labels)[known]
+        gaps = confidence_gaps(confidence[:, 0], (predicted[:, 0] == labels) & known)
+        sums |= {"logs": logs.sum(), "n_logs": len(logs), **{f"gap_{k}": gap for k, gap in enumerate(gaps.tolist())}}
+    return sums
 
 
-def _text(measures: PredictionMeasures, result: dict[str, Any]) -> str:
+def _text(result: dict[str, Any]) -> str:
     unknown = f", {result['n_unknown_labels']:,} of them with unknown labels" if result["n_unknown_labels"] else ""
     at = ", ".join(map(str, AT))
-    rows = {"samples": f"{measures.n_samples:,}{unknown}", "accuracy": f"{measures.accuracy:.1%}"}
-    rows[f"precision at {at}"] = _shares(measures.precision_at.values())
-    rows[f"recall at {at}"] = _shares(measures.recall_at.values())
-    if measures.level_accuracies:
-        rows["accuracy by level"] = _shares(measures.level_accuracies)
-    if measures.mean_error_distance is not None:
-        rows["mean tree distance of errors"] = f"{measures.mean_error_distance:.3f}"
+    rows = {"samples": f"{result['n_samples']:,}{unknown}", "accuracy": f"{result['accuracy']:.1%}"}
+    for name in ("precision", "recall"):
+        rows[f"{name} at {at}"] = _shares(result[f"{name}_at_{k}"] for k in AT)
+    if result["level_accuracies"]:
+        rows["accuracy by level"] = _shares(result["level_accuracies"])
+    if result["mean_error_distance"] is not None:
+        rows["mean tree distance of errors"] = f"{result['mean_error_distance']:.3f}"
     if result["nll"] is not None:
         rows["NLL, calibration error"] = f"{result['nll']:.4f}, {result['ece']:.4f}"
     if result["certified_share"] is not None:

@@ -7,6 +7,7 @@ sentence; ``--debug`` shows the traceback.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import re
@@ -27,6 +28,8 @@ from typer.models import CommandFunctionType as Command
 from codekin._version import __version__
 from codekin.cli.display import escaped, starting
 
+M_MMAP_THRESHOLD = -3
+"""In malloc.h. What arrays below it leave behind, up to 32 MB of each, is otherwise never given back."""
 EXIT_FAILED, EXIT_WRONG = 1, 2
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 """As in shells: 128 plus the number of the signal."""
@@ -204,6 +207,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else [str(argument) for argument in argv]
     session = Session(arguments=arguments)
     hold_closed_streams()
+    with suppress(OSError, TypeError, AttributeError):  # glibc returns freed arrays of a megabyte, and keeps no gaps
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2**20)
     try:
         with _warnings_as_sentences(), _termination_as_interruption():
             code = app(args=arguments, prog_name="codekin", obj=session, standalone_mode=False)

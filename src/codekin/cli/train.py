@@ -369,7 +369,7 @@ def _json_of(people: TrainingReport) -> dict[str, Any]:
     if evaluation is None:
         return {"validation_accuracy": None, "microseconds_per_prediction": people.microseconds}
     return {
-        "validation_accuracy": evaluation.accuracy,
+        "validation_accuracy": getattr(evaluation, "accuracy", None),
         "n_unknown_validation_labels": evaluation.n_unknown,
         "evaluation": evaluation.as_dict(),
         "microseconds_per_prediction": people.microseconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -113,6 +113,10 @@ class ReadOptions:
     missing_labels: MissingPolicy = "error"
     keep: tuple[str, ...] = ()
     label_separator: str | None = None
+    may_miss: bool = field(init=False, repr=False)
+    """Whether a row needs no label."""
+    names_columns: bool = field(init=False, repr=False)
+    """Whether columns of a table are chosen."""
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -160,6 +164,9 @@ class ReadOptions:
             )
         if self.unknown_features == "drop" and self.index_base == "auto":
             raise ValueError("Unknown features can be dropped only when 'index_base' is 0 or 1. Got 'auto' instead.")
+        may_miss = self.labels == "none" or self.missing_labels == "drop" or self.multilabel == "all"
+        chosen = (*self.text, *self.numbers, *self.categories, *column_names(self), *self.keep)
+        self.__dict__.update(may_miss=may_miss, names_columns=self.label is not None or bool(chosen))
 
 
 def check_options(options: ReadOptions, format: str) -> None:
@@ -171,17 +178,6 @@ def check_options(options: ReadOptions, format: str) -> None:
             raise ValueError(
                 f"The '{option}' option of a reader is for {', '.join(known)}. Got {value!r} and a file of {format}."
             )
-
-
-def may_miss(options: ReadOptions) -> bool:
-    """Whether a row needs no label."""
-    return options.labels == "none" or options.missing_labels == "drop" or options.multilabel == "all"
-
-
-def names_columns(options: ReadOptions) -> bool:
-    """Whether columns of a table are chosen."""
-    of_samples = (*options.text, *options.numbers, *options.categories, *column_names(options))
-    return options.label is not None or bool(of_samples or options.keep)
 
 
 def column_names(options: ReadOptions) -> tuple[str, ...]:

@@ -49,8 +49,6 @@ from codekin.data.options import (
     ReadOptions,
     check_options,
     is_vector_file,
-    may_miss,
-    names_columns,
 )
 from codekin.data.parsed_rows import FileContent, LabelColumn, Rows, TextRows, rechunked, shortened, text_rows
 from codekin.data.table_formats import DELIMITERS, csv_table, dialect_of, json_table, parquet_table
@@ -225,7 +223,7 @@ def file_parts(  # noqa: PLR0917
     base = None if options.index_base == "auto" else options.index_base
     is_kept = options.missing_labels == "error"
     labels = LabelColumn(
-        options.labels, options.multilabel, options.labels == "str", may_miss(options), is_kept, options.label_separator
+        options.labels, options.multilabel, options.labels == "str", options.may_miss, is_kept, options.label_separator
     )
     content = FileContent(name, labels, FeatureNumbers(options, n_features, base))
     format, blocks = _found_format(source, stream, name, format, options)
@@ -294,7 +292,7 @@ def _sniffed_format(block: LineBlock, options: ReadOptions) -> str:  # noqa: PLR
         raise DataError(block.source, "there are no samples in it.")
     if first.startswith("{"):
         return "jsonl"
-    if names_columns(options):
+    if options.names_columns:
         return "csv"
     if first.startswith(LABEL_PREFIX):
         return "fasttext"
@@ -322,7 +320,7 @@ def _texts_format(first: LineBlock, options: ReadOptions) -> str:
     line = first.text.split(b"\n", 1)[0].strip()
     if line.startswith(LABEL_PREFIX.encode()):
         return "fasttext"
-    then, is_chosen = options.trained_on, names_columns(options)
+    then, is_chosen = options.trained_on, options.names_columns
     if line.startswith(b"{") and (is_chosen or then is not None):
         try:
             row = json.loads(line)

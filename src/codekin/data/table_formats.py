@@ -18,7 +18,7 @@ from codekin.data.blocks import (
     decoded,
 )
 from codekin.data.datasets import DataError, TableColumns
-from codekin.data.options import ReadOptions, names_columns
+from codekin.data.options import ReadOptions
 from codekin.data.tables import Cells, Header, unique_names
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -88,7 +88,7 @@ def csv_table(blocks: Iterator[LineBlock], source: str, options: ReadOptions) ->
         got = f"there is one column, {rows[0][0][:40]!r}, where a label and a text are needed"
         raise DataError(source, f"with --delimiter {options.delimiter!r} {got}.")
     then, has_header = options.trained_on, True
-    if options.header is not None or (then is not None and not names_columns(replace(options, keep=()))):
+    if options.header is not None or (then is not None and not replace(options, keep=()).names_columns):
         has_header = bool(options.header if options.header is not None else then and then.has_header)
     names = unique_names(rows[0], source) if has_header else tuple(str(k + 1) for k in range(len(rows[0])))
     header = Header(source, names, rows[1:] if has_header else rows, has_header, options.header is None)

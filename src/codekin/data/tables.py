@@ -332,11 +332,10 @@ def understood(data: TextData, source: str) -> str:
 
 
 def _first_labels(data: TextData, n: int) -> list[str]:
-    if data.indicator is None:
-        return list(map(str, data.labels[:n].tolist()))
-    classes, own = data.encoded_labels.classes, data.indicator
-    rows = [own.indices[own.indptr[i] : own.indptr[i + 1]] for i in range(n)]
-    return [", ".join(map(str, classes[row].tolist())) for row in rows]
+    given: Any = data
+    own, rows = given.indicator, given.class_index
+    rows = rows[:n, None] if own is None else [own.indices[own.indptr[i] : own.indptr[i + 1]] for i in range(n)]
+    return [", ".join(map(str, given.classes[row].tolist())) for row in rows]
 
 
 def _shown(cell: str) -> str:

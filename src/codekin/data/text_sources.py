@@ -10,7 +10,7 @@ from typing import Any
 from codekin._system.messages import counted
 from codekin.data.blocks import LineBlock, byte_blocks, decoded, in_utf8, line_blocks, opened, source_name
 from codekin.data.datasets import DataError, TableColumns
-from codekin.data.options import LABEL_PREFIX, ReadOptions, may_miss
+from codekin.data.options import LABEL_PREFIX, ReadOptions
 from codekin.data.table_formats import Table
 from codekin.data.tables import Cells
 
@@ -61,7 +61,7 @@ def _table_of_lines(
                 given, text = split(line.rstrip("\r"))
                 if is_labelled and not text.strip() and not given:
                     continue
-                if not may_miss(options) and not all(given or ("",)):
+                if not options.may_miss and not all(given or ("",)):
                     raise DataError(block.source, needs, line=number)
                 labels.append(given)
                 texts.append(text)

@@ -142,15 +142,16 @@ class SampleReader:
         return X, y
 
 
-def vocabulary_within(fitted: Features, most: int, texts: Sequence[Any], class_index: IntArray) -> Features:
+def vocabulary_within(fitted: Features, most: int, texts: Sequence[Any], y: Any) -> Features:
     """The vectorizer with the largest vocabulary that leaves space for the rest of a model of ``most`` bytes.
 
     It may take its share in any case.
     """
     if fitted.within(int(VOCABULARY_SHARE * most)) is fitted:
         return fitted
-    X = fitted.transform(reported(texts, "counting the terms of classes", unit="texts"))
-    pairs = np.repeat(class_index, np.diff(X.indptr)) * X.shape[1] + X.indices
+    each = y.samples(fitted.transform(reported(texts, "counting the terms of classes", unit="texts"))).of_each_label()
+    X = each.X
+    pairs = np.repeat(each.class_index, np.diff(X.indptr)) * X.shape[1] + X.indices
     allowed = max(most - BYTES_PER_PAIR * len(np.unique(pairs)), int(VOCABULARY_SHARE * most))
     smaller = fitted.within(allowed)
     if smaller is not fitted:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from codekin._system.parallel import SAMPLES_PER_BLOCK, available_threads
 from codekin.code import Code, IntArray, Margins
 from codekin.decoding.beam_search import BeamSearchDecoder
@@ -15,6 +17,7 @@ from codekin.decoding.learned import LearnedDecoder, NearestTargetDecoder
 from codekin.decoding.losses import LOSSES, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import MinimumLossDecoder
 from codekin.decoding.shortest_path import ShortestPathDecoder
+from codekin.samples import Samples
 
 __all__ = [
     "LOSSES",
@@ -78,19 +81,18 @@ class DecodedAccuracy:
     """How often the class of a sample is decoded from its margins."""
 
     decoder: Decoder
-    class_index: IntArray
+    samples: Samples
 
     def __call__(self, margins: Margins) -> float:
         """The accuracy for the margins of all samples."""
-        return float((self.decoder.decode(margins) == self.class_index).mean())
+        return self.samples._share_of_hits(self.decoder.decode(margins))
 
     def in_blocks(self, margins_of: Callable[[Any], Margins], X: Any) -> float:
         """The same without the margins of all samples at once."""
-        n_samples, n_right = len(self.class_index), 0
+        n_samples, decoded = len(self.samples), list[IntArray]()
         at_once = SAMPLES_PER_BLOCK * min(available_threads(), MOST_THREADS)
         if n_samples <= at_once:
             return self(margins_of(X))
         for start in range(0, n_samples, at_once):
-            block = slice(start, start + at_once)
-            n_right += int((self.decoder.decode(margins_of(X[block])) == self.class_index[block]).sum())
-        return n_right / n_samples
+            decoded.append(self.decoder.decode(margins_of(X[start : start + at_once])))
+        return self.samples._share_of_hits(np.concatenate(decoded))

@@ -32,7 +32,8 @@ class BeamSearchDecoder(Decoder):
 
     Margins in an array are decoded exactly, all classes of a sample at a time; those of :class:`TreeBits
     <codekin.learners.tree_bits.TreeBits>` by a beam search, which computes only the margins it needs. There is a class
-    for every leaf; ``beam`` nodes of each level are followed.
+    for every leaf; ``beam`` nodes of each level are followed. ``link``: whether the probabilities of the children of a
+    node are the "softmax" of their margins, or each is "logistic".
 
     >>> from codekin.code.tree import label_tree
     >>> codebook = label_tree(9, 2)
@@ -44,6 +45,7 @@ class BeamSearchDecoder(Decoder):
     tree: TreeGraph
     assignment: Assignment
     beam: int = BEAM
+    link: str = "softmax"
     loss: ClassVar[Loss] = LOSSES["logistic"]
 
     def __post_init__(self) -> None:
@@ -142,13 +144,17 @@ class BeamSearchDecoder(Decoder):
     def class_losses(self, margins: Any, temperature: float = 1.0) -> FloatArray:
         """The loss of every class, slow for very many classes; margins are divided by the temperature."""
         f = as_margins(np.asarray(margins), self.tree.n_edges).astype(np.float64) / temperature
+        bits, losses = self.tree.unrank(self.assignment.codeword_of_class), np.zeros((len(f), self.n_classes))
+        f = -np.logaddexp(0.0, -f) if self.link == "logistic" else self._log_softmax(f)
+        for own in bits.T:
+            losses[:, own >= 0] -= f[:, own[own >= 0]]
+        return losses
+
+    def _log_softmax(self, f: FloatArray) -> FloatArray:
+        """The logarithms of the probabilities of the children of every node; changes the margins in place."""
         first_bits = self.tree.first_bits
         largest = np.maximum.reduceat(f, first_bits[:-1], axis=1)
         counts = np.diff(first_bits)
         f -= np.repeat(largest, counts, axis=1)
         f -= np.repeat(np.log(np.add.reduceat(np.exp(f), first_bits[:-1], axis=1)), counts, axis=1)
-        bits = self.tree.unrank(self.assignment.codeword_of_class)
-        losses = np.zeros((len(f), self.n_classes))
-        for own in bits.T:
-            losses[:, own >= 0] -= f[:, own[own >= 0]]
-        return losses
+        return f

@@ -20,6 +20,7 @@ from codekin.data.row_features import Features, FittedRows, takes_vectors
 from codekin.decoding.decoder import check_k
 from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
+from codekin.model.probabilities import probable_labels
 from codekin.storage import ModelFolderError, SavedModel, Trust, load_saved
 
 __all__ = ["Predictor"]
@@ -138,7 +139,11 @@ class Predictor:
         Returns
         -------
         str, int or whatever the labels are
+            A list of the probable labels if samples have several.
         """
+        if self._model.marginals is not None:
+            _, found = probable_labels(self._model, self._as_row(x).matrix()).nonzero()
+            return [self._labels[c] for c in found.tolist()]
         classes, _ = self._single(self._as_row(x), 1, has_losses=False)
         return self._labels[classes[0]]
 
@@ -179,6 +184,10 @@ class Predictor:
         check_k(k, len(self._labels))
         classes, probabilities = self._model.top_k_proba(self._as_row(x).matrix(), k)
         return [self._labels[c] for c in classes[0].tolist()], probabilities[0].tolist()
+
+    def _best(self, row: Row) -> list[Any]:
+        """The best label of a row."""
+        return [self._labels[self._single(row, 1, has_losses=False)[0][0]]]
 
     def _as_row(self, x: Any) -> Row:
         return x if isinstance(x, Row) else self.row(x)
@@ -284,7 +293,7 @@ class BatchPredictor:
             if has_probabilities:
                 own, own_probabilities = self.predictor.top_k_proba(rows[0], k)
                 return [own], [own_probabilities]
-            return [[self.predictor.predict(rows[0])] if k == 1 else self.predictor.top_k(rows[0], k)[0]], None
+            return [self.predictor.top_k(rows[0], k)[0] if k > 1 else self.predictor._best(rows[0])], None
         labels: list[list[Any]] = [[]] * len(rows)
         probabilities: list[list[float]] = [[]] * len(rows)
         is_dense = [isinstance(row.given, np.ndarray) for row in rows]
@@ -323,9 +332,15 @@ def best_labels(model: Any, X: Any, k: int, has_probabilities: bool, labels: Any
         best, probabilities = model.top_k_proba(X, k)
     else:
         # Decoding only the best class is faster.
-        best, probabilities = model.predict(X)[:, None] if k == 1 else model.top_k(X, k)[0], None
+        best, probabilities = model.top_k(X, k)[0] if k > 1 else _best_of(model, X)[:, None], None
     named = best if labels is None else labels[best]
     return named.tolist(), None if probabilities is None else probabilities.tolist()
+
+
+def _best_of(model: Any, X: Any) -> Any:
+    """The best class or label of each sample."""
+    inner = getattr(model, "model_", model)
+    return model.predict(X) if inner.marginals is None else model.top_k(X, 1)[0][:, 0]
 
 
 def json_objects(

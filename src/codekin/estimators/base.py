@@ -24,7 +24,8 @@ from codekin.fitting.plan import Seed
 from codekin.fitting.report import FitReport, fit_report, restored
 from codekin.fitting.setting import Table
 from codekin.model import Model
-from codekin.samples import Samples
+from codekin.model.probabilities import check_one_label
+from codekin.samples import EncodedLabelSets, Samples
 from codekin.states import SavedClassifier
 
 
@@ -69,6 +70,7 @@ class CodedClassifier(Predictions):
         """
         self._check_is_fitted()
         model = self.model_
+        check_one_label(model, "Classes are added with")
         if not model.is_single:
             raise ValueError(
                 "Classes can only be added to a single code without re-ranking, which n_reserved=... trains. "
@@ -123,7 +125,7 @@ class CodedClassifier(Predictions):
         samples = None
         if X is not None and y is not None:
             checked = X if isinstance(X, StoredRows) else self._validated_samples(X)
-            samples = Samples(checked, self._class_index(y))
+            samples = self._samples(checked, y)
             if n_samples_in(checked) != len(samples.class_index):
                 given = f"{n_samples_in(checked)} and {len(samples.class_index)}"
                 raise ValueError(f"Samples and labels have inconsistent numbers of samples: {given}.")
@@ -133,6 +135,12 @@ class CodedClassifier(Predictions):
                 self.model_, self.loss_, self.class_distances_, facts, known=known, samples=samples
             )
         return self._report
+
+    def _samples(self, X: Any, y: Any) -> Samples:
+        """Samples with the indices of their labels, of which they may have several if those of ``fit`` had."""
+        if self.model_.marginals is None:
+            return Samples(X, self._class_index(y))
+        return Samples.of_sets(X, EncodedLabelSets.of(y, is_several=True).of_classes(self.classes_))
 
     def _parts_to_store(self) -> tuple[Model, SavedClassifier]:
         """The model and the other parts of the classifier, for :func:`codekin.storage.save_model`."""

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from codekin.fitting.setting import Methods, Numbers, Setting, Table
+from codekin.fitting.setting import Methods, Setting, Table
 
 
 class RegressorConstraint(HasMethods):
@@ -30,14 +30,12 @@ def constraints(table: Table) -> dict[str, Any]:
 
 
 def _constraint(setting: Setting) -> Any:
-    numbers = [] if setting.numbers is None else [_interval(setting.numbers)]
+    numbers, allowed = [], setting.numbers
+    if allowed is not None:
+        numbers = [Interval(allowed.type, allowed.left, allowed.right, closed=allowed.closed)]
     names = [StrOptions(set(setting.names))] if setting.names else []
     more = [_methods(each) if isinstance(each, Methods) else each for each in setting.more]
     return [*numbers, *more, *names, *([None] if setting.is_optional else [])] or "no_validation"
-
-
-def _interval(numbers: Numbers) -> Any:
-    return Interval(numbers.type, numbers.left, numbers.right, closed=numbers.closed)
 
 
 def _methods(needed: Methods) -> Any:

@@ -26,6 +26,7 @@ from codekin.fitting.plan import extreme_plan
 from codekin.fitting.settings import EXTREME_SETTINGS, OF_INDEX, RERANK
 from codekin.learners import learner_name
 from codekin.learners.compact import Precision
+from codekin.model.probabilities import check_one_label
 from codekin.model.reranking import CandidateSource
 from codekin.samples import Samples
 
@@ -203,6 +204,8 @@ class ExtremeClassifier(ExtremeFit, ClassifierMixin, BaseEstimator):
         """
         self._validate_params()
         is_first = self._is_first_batch(classes)
+        if not is_first:
+            check_one_label(self.model_, "Batches have")
         y = label_array(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float32, np.float64], reset=is_first)
         if not is_first and not self.model_.is_single:

@@ -74,8 +74,9 @@ class ExtremeFit(CodedClassifier):
         ----------
         X : {array-like, sparse matrix, StoredRows} of shape (n_samples, n_features)
             Samples on disk, from :func:`codekin.data.cached_data`, are processed block by block.
-        y : array-like or EncodedLabels of shape (n_samples,)
-            Labels of any type.
+        y : array-like or EncodedLabels of shape (n_samples,), or several labels per sample
+            Labels of any type. If samples may have several, a list of lists or sets of labels, or a table of zeros and
+            ones, sparse or dense, with at least two columns.
         sample_weight : array-like of shape (n_samples,), default=None
             None of them negative. A label whose samples all have weight zero is left out, as if it were not in ``y``.
         validation : tuple (X, y), default=None
@@ -103,9 +104,11 @@ class ExtremeFit(CodedClassifier):
         """
         self._validate_params()
         samples = training_samples(self, X, y, sample_weight)
-        held_out = None if validation is None else held_out_samples(self, validation)
+        has_sets = samples.labels is not None
+        held_out = None if validation is None else held_out_samples(self, validation, has_sets=has_sets)
         samples = replace(samples, rerank_only=rerank_only)
         settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
+        settings = replace(settings, has_sets=has_sets)
         if rerank_only is not None and is_auto(settings.settled("rerank")):
             settings = settings.with_given(rerank="learned")
         with with_workers(self.n_jobs), subscribe(progress):

@@ -20,7 +20,7 @@ from codekin._system.messages import suggestion
 from codekin._system.rows import StoredRows
 from codekin.classes import ClassTree
 from codekin.code import FloatArray, IntArray
-from codekin.samples import EncodedLabels, Samples
+from codekin.samples import EncodedLabels, EncodedLabelSets, Samples
 
 FLOATS = [np.float32, np.float64, np.float16]
 """The types of numbers that are not converted to the first of them."""
@@ -143,6 +143,8 @@ def innermost(classifier: Any) -> Any:
 
 def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Samples:
     """Samples in memory or on disk, of labels that have some weight; sets the owner's labels and number of features."""
+    sets = EncodedLabelSets.of(y)
+    y = y if sets is None else EncodedLabels(sets.classes, np.zeros(len(sets), dtype=np.intp))
     if isinstance(X, StoredRows):
         owner.n_features_in_ = X.shape[1]
         if X.shape[0] != len(y):
@@ -152,6 +154,11 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
         X, given = validated_numbers(owner, X, given, reset=True)
         y = y if isinstance(y, EncodedLabels) else given
     check_single_precision(X, is_to_learn_from=True)
+    if sets is not None:
+        if not sets.indicator.nnz:
+            raise ValueError(f"No label can be learned. None of the {len(sets)} samples has any.")
+        owner.classes_ = sets.classes
+        return Samples.of_sets(X, sets.indicator, checked_weights(sample_weight, X))
     if isinstance(y, EncodedLabels):
         owner.classes_, class_index = y.classes, y.class_index
     else:
@@ -190,11 +197,17 @@ def _is_matrix(X: Any) -> bool:
     return is_matrix and X.ndim == 2 and X.dtype in FLOATS and min(X.shape) > 0 and np.isfinite(largest_magnitude(X))
 
 
-def held_out_samples(owner: Any, validation: Any) -> Samples:
-    """Checked samples from the ``validation`` parameter of a classifier's ``fit``."""
+def held_out_samples(owner: Any, validation: Any, *, has_sets: bool = False) -> Samples:
+    """Checked samples from the ``validation`` parameter of a classifier's ``fit``, perhaps with several labels."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
         raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
+    if has_sets:
+        sets = EncodedLabelSets.of(validation[1], is_several=True)
+        X = owner._validated_samples(validation[0])
+        if X.shape[0] != len(sets):
+            raise ValueError(f"There are {X.shape[0]} validation samples. Got labels of {len(sets)}.")
+        return Samples.of_sets(X, sets.of_classes(owner.classes_))
     labels = validation[1] if isinstance(validation[1], EncodedLabels) else np.asarray(validation[1])
     X, class_index = owner._validated_samples(validation[0]), owner._class_index(labels)
     if X.shape[0] != len(class_index):

@@ -15,6 +15,7 @@ from codekin.estimators.inputs import label_array
 from codekin.explaining import Explanation, contributions_to
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration, likely_classes
+from codekin.model.probabilities import check_one_label, probable_labels
 from codekin.samples import EncodedLabels
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class Predictions(metaclass=ABCMeta):
         self._check_is_fitted()
         return self.model_.margins(self._validated_samples(X))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The label whose codeword has the smallest decoding loss (Eq. 2).
+    def predict(self, X: Any) -> Any:
+        """The label whose codeword has the smallest decoding loss (Eq. 2), or all labels that are probable enough.
 
         Parameters
         ----------
@@ -65,10 +66,14 @@ class Predictions(metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or csr_array of shape (n_samples, n_classes)
+            If samples have several labels, 1 where the marginal probability is at least the threshold, which is 0.5.
         """
         self._check_is_fitted()
-        return np.asarray(self.classes_[self.model_.predict(self._validated_samples(X))])
+        samples = self._validated_samples(X)
+        if self.model_.marginals is not None:
+            return probable_labels(self.model_, samples)
+        return np.asarray(self.classes_[self.model_.predict(samples)])
 
     def decision_function(self, X: Any) -> FloatArray:
         """Minus the decoding loss of each class; for two classes, the loss of the first minus that of the second.
@@ -84,7 +89,8 @@ class Predictions(metaclass=ABCMeta):
         """
         self._check_is_fitted()
         losses = self.model_.class_losses(self._validated_samples(X))
-        return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
+        is_pair = len(self.classes_) == 2 and self.model_.marginals is None
+        return np.asarray(losses[:, 0] - losses[:, 1] if is_pair else -losses, dtype=np.float64)
 
     def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
         """The k labels with the smallest decoding losses, and those losses, smallest first.
@@ -116,6 +122,9 @@ class Predictions(metaclass=ABCMeta):
         losses (linear ones for Softmax, which was trained with them), and the most probable class is the one that
         ``predict`` gives under this loss. The probabilities of more than two symbols are multiplied. Those of real bits
         are the softmax of minus the squared distances to the targets: a ranking, not calibrated.
+
+        If samples have several labels, they are marginal probabilities, one for each label, which held-out samples
+        calibrate.
 
         Parameters
         ----------
@@ -185,6 +194,7 @@ class Predictions(metaclass=ABCMeta):
             Itself.
         """
         self._check_is_fitted()
+        check_one_label(self.model_, "Prediction sets are for samples of")
         samples, class_index = self._validated_samples(X), self._class_index(y)
         if class_index.shape != (n_samples_in(samples),):
             raise ValueError(f"There are {n_samples_in(samples)} samples. Got labels of shape {class_index.shape}.")
@@ -287,6 +297,9 @@ class Predictions(metaclass=ABCMeta):
         """
         from codekin.deploy.explore.page import explorer_page  # the one import of a layer above
 
+        self._check_is_fitted()
+        check_one_label(self.model_, "The explorer shows models of")
+
         return explorer_page(self, X, y, texts=texts, vectorizer=vectorizer, accuracies=accuracies, title=title)
 
     def _check_is_fitted(self) -> None:
@@ -307,7 +320,8 @@ class Predictions(metaclass=ABCMeta):
                 return labels.class_index
             return self._class_index(labels.classes)[labels.class_index]
         given = np.asarray(label_array(labels))
-        places = np.minimum(np.searchsorted(self.classes_, given), len(self.classes_) - 1)
+        order = np.argsort(self.classes_, kind="stable")  # names of columns may have any
+        places = order[np.minimum(np.searchsorted(self.classes_, given, sorter=order), len(self.classes_) - 1)]
         return np.where(self.classes_[places] == given, places, -1)
 
     def _known_class_index(self, labels: ArrayLike, remedy: str = "") -> IntArray:

@@ -26,9 +26,11 @@ from codekin.fitting.setting import is_auto
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.learners import Checkpoints, EpochReport
+from codekin.measures.label_sets import LabelEvaluation, label_evaluation
 from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
+from codekin.model.probabilities import probable_labels
 from codekin.progress import Progress, report, reported, subscribe
-from codekin.samples import EncodedLabels, Samples
+from codekin.samples import EncodedLabelSets, Labels, Samples
 from codekin.states import input_bytes
 
 MOST_MEASURED = 1_000
@@ -131,16 +133,16 @@ class TextFit(TextPredictions):
     def _validate_params(self) -> None:
         """Settings are checked where they come from."""
 
-    def _labelled(self, texts: Any, labels: Any, what: str = "text") -> tuple[list[Any], EncodedLabels]:
+    def _labelled(self, texts: Any, labels: Any, what: str = "text") -> tuple[list[Any], Labels]:
         """Samples and their labels. Raises ValueError unless there are as many of both."""
         samples, y = samples_of(texts, self._columns, what), encoded_labels(labels)
-        if len(samples) != len(y.class_index):
-            raise ValueError(f"There are {counted(len(samples), what)}. Got {counted(len(y.class_index), 'label')}.")
+        if len(samples) != len(y):
+            raise ValueError(f"There are {counted(len(samples), what)}. Got {counted(len(y), 'label')}.")
         return samples, y
 
     def _split(
         self, texts: Any, labels: ArrayLike, validation: Any, sample_weight: ArrayLike | None
-    ) -> tuple[list[Any], EncodedLabels, Any, tuple[list[Any], EncodedLabels] | None]:
+    ) -> tuple[list[Any], Labels, Any, tuple[list[Any], Labels] | None]:
         """Texts, labels and weights to learn from, and held-out texts with labels, if there are any."""
         given, y = self._labelled(texts, labels)
         if validation is None or isinstance(validation, tuple | list):
@@ -154,9 +156,7 @@ class TextFit(TextPredictions):
             return given, y, sample_weight, self._labelled(validation[0], validation[1], "validation text")
         kept, held = held_back(y.class_index, validation, random_state_of(self.random_state))
         weights = None if sample_weight is None else np.asarray(sample_weight)[kept]
-        (own, of_own), held_out = (
-            ([given[i] for i in rows.tolist()], EncodedLabels(y.classes, y.class_index[rows])) for rows in (kept, held)
-        )
+        (own, of_own), held_out = (([given[i] for i in rows.tolist()], y.at(rows)) for rows in (kept, held))
         return own, of_own, weights, held_out
 
     def _chosen_columns(self, samples: Any, labels: Any) -> TableColumns | None:
@@ -192,8 +192,8 @@ class TextFit(TextPredictions):
     def _fit_features(
         self,
         samples: list[Any],
-        y: EncodedLabels,
-        held_out: tuple[list[Any], EncodedLabels] | None = None,
+        y: Labels,
+        held_out: tuple[list[Any], Labels] | None = None,
         *,
         in_batches: bool = False,
     ) -> Any:
@@ -218,7 +218,7 @@ class TextFit(TextPredictions):
         if tried:
             fitted = fitted.with_trial(tried)
         if self.max_model_bytes is not None:
-            fitted = vocabulary_within(fitted, self.max_model_bytes, samples, y.class_index)
+            fitted = vocabulary_within(fitted, self.max_model_bytes, samples, y)
         self.vectorizer_ = fitted
         X = fitted.transform(reported(samples, "making features of texts", unit="texts"))
         if not np.any(X.data):
@@ -249,7 +249,7 @@ class TextFit(TextPredictions):
 
     # ----- measuring ------------------------------------------------------------------------------------------------
 
-    def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation:
+    def evaluate(self, texts: Any, labels: ArrayLike) -> Evaluation | LabelEvaluation:
         """How good predictions are on some texts, and which classes are the worst.
 
         Take texts that the model has not learned from. The comparisons, with the most frequent class and with the
@@ -263,26 +263,41 @@ class TextFit(TextPredictions):
 
         Returns
         -------
-        Evaluation
+        Evaluation, or LabelEvaluation if samples have several labels
             Prints as lines for people.
         """
         self._check_is_fitted()
         given, y = self._labelled(texts, labels)
         return self._evaluated(self.vectorizer_.transform(given), y)
 
-    def _evaluated(self, X: Any, labels: EncodedLabels) -> Evaluation:
+    def _evaluated(self, X: Any, labels: Labels) -> Evaluation | LabelEvaluation:
+        """The measures of one label per sample, or those of several; what the model does not know comes last."""
         model, classes = self.classifier_.model_, self.classifier_.classes_
-        best, _ = model.top_k(X, min(N_BEST, len(classes)))
+        n_best = min(N_BEST, len(classes))
+        if model.marginals is not None:
+            best, probabilities = model.top_k_proba(X, n_best)
+            sets = EncodedLabelSets.of(labels, is_several=True)
+            return label_evaluation(
+                best,
+                sets.of_classes(np.concatenate([classes, np.setdiff1d(sets.classes, classes)])),
+                n_classes=len(classes),
+                probabilities=probabilities,
+                predicted=probable_labels(model, X),
+                label_counts=None if self._baselines is None else self._label_counts,
+                n_training=self._n_samples or 0,
+            )
+        best, _ = model.top_k(X, n_best)
         return evaluated(best, self.classifier_._class_index(labels), classes, self._baselines, X)
 
-    def _measure(self, texts: list[Any], X: Any, y: EncodedLabels) -> None:
+    def _measure(self, texts: list[Any], X: Any, y: Labels) -> None:
         """Keep what reports need of the training samples."""
         rows = np.arange(0, len(texts), -(-len(texts) // MOST_MEASURED))
         report(f"measuring the bits on {counted(len(rows), 'training sample')}")
-        self.classifier_.report(X[rows], EncodedLabels(y.classes, y.class_index[rows]))
-        class_index = self.classifier_._class_index(y)  # some classes may have had no weight
-        known = np.flatnonzero(class_index >= 0)
-        self._baselines = Baselines.of(X[known], class_index[known], len(self.classifier_.classes_))
+        self.classifier_.report(X[rows], y.at(rows))
+        each = self.classifier_._samples(X, y).of_each_label()  # some classes may have had no weight
+        known = np.flatnonzero(each.class_index >= 0)
+        self._baselines = Baselines.of(each.X[known], each.class_index[known], len(self.classifier_.classes_))
+        self._label_counts = np.bincount(each.class_index[known], minlength=len(self.classifier_.classes_))
         self._evaluation, self._n_samples, self._some_texts = None, len(texts), [texts[row] for row in rows.tolist()]
 
 
@@ -292,9 +307,9 @@ class TextFit(TextPredictions):
 def chosen_features(
     vectorizer: TextVectorizer,
     samples: Sequence[Any],
-    y: EncodedLabels,
+    y: Labels,
     *,
-    held_out: tuple[Sequence[Any], EncodedLabels] | None,
+    held_out: tuple[Sequence[Any], Labels] | None,
     make: FeatureMaker,
     settings: dict[str, Any],
 ) -> tuple[TextVectorizer, dict[str, float]]:
@@ -311,13 +326,13 @@ def chosen_features(
     if len(samples) < FEWEST:
         return replace(vectorizer, features=WITHIN_BUDGETS[-1] if is_limited else WITHOUT_TRIAL), {}
     words = replace(vectorizer, features=TRIED[0])
-    kept, held = _parts(make(words, samples).transform(samples), y.class_index, len(y.classes))
+    kept, held = _parts(y.samples(make(words, samples).transform(samples)), len(y.classes))
     given: Sequence[Any] = [samples[i] for i in kept.tolist()]
-    labels = _some(y, kept)
+    labels = y.some(kept)
     if held_out is not None and len(kept) + len(held) == len(samples):
-        given, labels, others = samples, _some(y, slice(None)), (held_out[0], np.asarray(held_out[1]))
+        given, labels, others = samples, y.some(slice(None)), held_out
     else:
-        others = [samples[i] for i in held.tolist()], y.classes[y.class_index[held]]
+        others = [samples[i] for i in held.tolist()], y.at(held)
     open_ones = {"taxonomy": None, "assignment": "auto", "n_codes": 1, "random_state": SEED}
     is_flat = may_be_flat(settings, len(y.classes))
     if not is_flat and is_auto(settings["rerank"]) and not settings["n_reserved"]:
@@ -331,7 +346,7 @@ def chosen_features(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit after the trial has the same warnings
             classifier.fit(X, labels, validation=(X_others, others[1]), rerank_only=fitted.rerank_only)
-        return np.asarray(classifier.predict(X_others) == others[1])
+        return classifier._samples(X_others, others[1]).is_label(classifier.model_.predict(X_others)[:, None])[:, 0]
 
     tried: tuple[str, ...] = WITHIN_BUDGETS if is_limited else TRIED
     if len(y.classes) > MANY_CLASSES:
@@ -351,23 +366,17 @@ def chosen_features(
     return replace(vectorizer, features=cheapest), found
 
 
-def _some(y: EncodedLabels, rows: Any) -> EncodedLabels:
-    """The labels of some samples, with no other classes."""
-    used, class_index = np.unique(y.class_index[rows], return_inverse=True)
-    return EncodedLabels(y.classes[used], class_index)
-
-
 def _are_alike(is_right: NDArray[np.bool_], is_best: NDArray[np.bool_]) -> bool:
     """Whether the accuracy is within one standard error of the best, of the difference on the same samples."""
     difference = is_best.astype(np.int8) - is_right
     return bool(difference.sum() <= np.sqrt((difference != 0).sum()))
 
 
-def _parts(X: Any, class_index: IntArray, n_classes: int) -> tuple[IntArray, IntArray]:
+def _parts(samples: Samples, n_classes: int) -> tuple[IntArray, IntArray]:
     """The rows of samples of some classes, to learn from and to choose by; every class keeps one to learn from."""
-    rng = np.random.default_rng(SEED)
-    is_chosen = neighbouring_classes(Samples(X, class_index), n_classes, SOME_SAMPLES, rng)
-    rows = np.flatnonzero(is_chosen[class_index])
+    rng, class_index = np.random.default_rng(SEED), samples.class_index
+    is_chosen = neighbouring_classes(samples.of_each_label(), n_classes, SOME_SAMPLES, rng)
+    rows = np.flatnonzero(samples._has_any_of(is_chosen))
     if len(rows) > 2 * SOME_SAMPLES:
         rows = np.sort(rng.permutation(rows)[: 2 * SOME_SAMPLES])
     is_held = rng.random(len(rows)) < HELD_OUT_OF_SOME_CLASSES

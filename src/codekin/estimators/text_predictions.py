@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.messages import with_article
+from codekin.code import IntArray
 from codekin.data.columns import is_missing, samples_of
 from codekin.data.datasets import USES, TableColumns
 from codekin.data.model_input import ModelInput
@@ -22,10 +23,11 @@ from codekin.estimators.predictions import Predictions
 from codekin.explaining import Explanation
 from codekin.fitting.report import TrainingReport
 from codekin.fitting.trial import microseconds_of
+from codekin.measures.label_sets import LabelEvaluation
 from codekin.measures.predictions import Baselines, Evaluation
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
-from codekin.samples import EncodedLabels
+from codekin.samples import EncodedLabels, EncodedLabelSets, Labels
 from codekin.states import SavedClassifier, State
 
 
@@ -35,7 +37,8 @@ class TextPredictions(Predictions):
     classifier_: ExtremeFit
     vectorizer_: Features
     _columns: TableColumns | None
-    _evaluation: Evaluation | None
+    _evaluation: Evaluation | LabelEvaluation | None
+    _label_counts: IntArray
     _baselines: Baselines | None
     _n_samples: int | None
     _some_texts: list[Any]
@@ -238,10 +241,16 @@ class TextPredictions(Predictions):
         return self.vectorizer_.transform(samples_of(X, self._columns))
 
 
-def encoded_labels(labels: Any) -> EncodedLabels:
-    """The labels as class indices; texts have NumPy's own type, whatever a data frame made of them."""
+def encoded_labels(labels: Any) -> Labels:
+    """The labels as class indices; texts have NumPy's own type, whatever a data frame made of them.
+
+    Several labels per sample are an indicator.
+    """
     if isinstance(labels, EncodedLabels):
         return labels
+    sets: EncodedLabelSets | None = EncodedLabelSets.of(labels)
+    if sets is not None:
+        return sets
     if not isinstance(labels, np.ndarray) or labels.dtype.kind in "fO":
         for i, label in enumerate(np.asarray(labels, dtype=object).ravel().tolist()):
             if is_missing(label):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from time import perf_counter
 from typing import Any, cast
 
@@ -35,7 +35,8 @@ from codekin.fitting.footprint import (
 )
 from codekin.fitting.orders import RepeatedOrderError
 from codekin.fitting.plan import extreme_plan
-from codekin.fitting.trial import TO_FIT, Recipe, Trial, fit_temperature, hold_out_samples, microseconds_of
+from codekin.fitting.temperature import fit_temperature
+from codekin.fitting.trial import TO_FIT, Recipe, Trial, hold_out_samples, microseconds_of
 from codekin.learners.training import Callbacks
 from codekin.learners.tree_samples import BYTES_PER_WEIGHT
 from codekin.progress import report, stage
@@ -270,7 +271,7 @@ class Search:
             winner = self._fit(best.recipe, trials[: trials.index(best)])
         usual = getattr(winner.plan.learner, "usual_temperature", None)
         temperature = fit_temperature(winner.model, self.held_out, usual)
-        model = replace(winner.model, temperature=temperature.value)
+        model = replace(winner.model, temperature=temperature.value, marginals=temperature.marginals)
         return replace(winner, model=model, temperature=temperature, trials=tuple(trials), budget=str(self.limits))
 
     def _tried(self, recipe: Recipe, before: list[Trial]) -> tuple[Trial, FitResult]:
@@ -278,9 +279,9 @@ class Search:
         fit = self._fit(recipe, before)
         seconds = perf_counter() - begin
         report(f"trial {number + 1}: measuring accuracy, size and speed")
-        X, class_index = self.held_out.X, self.held_out.class_index
+        X = self.held_out.X
         n_bytes = self._bytes_of(fit)
-        accuracy = float((fit.model.predict(X) == class_index).mean())
+        accuracy = self.held_out._share_of_hits(fit.model.predict(X))
         microseconds = microseconds_of(fit.model.predict, X)
         is_within = self.limits.allow(n_bytes, microseconds)
         trial = Trial(recipe, accuracy, n_bytes, round(microseconds, 2), round(seconds, 1), is_within)
@@ -360,40 +361,32 @@ def fit_within_budget(
 
     If vectors, which nobody asked for, are too large or too slow, the search goes on with other codes.
     """
+    if isinstance(samples.X, StoredRows):
+        raise ValueError("A budget needs samples in memory. Find the recipe with a part of the samples.")
     usual, settings = settings, with_learner(settings)
-    found = partial(_found_within, held_out=held_out, callbacks=callbacks, parts=parts, reserved_bytes=reserved_bytes)
+    limits = Limits(settings.max_model_bytes, settings.max_microseconds, settings.time_limit)
+
+    def found(settings: FitSettings, samples: Samples) -> FitResult:
+        own = held_out
+        if own is None:
+            trial = hold_out_samples(samples, np.random.default_rng(settings.seed).spawn(1)[0])
+            samples, own = trial.samples, trial.held_out
+        settings, common = replace(settings, held_out=own), (limits, samples, own)
+        try:
+            return Search(settings.with_given(code=settings.code), *common, callbacks, parts, reserved_bytes).best()
+        except NothingFitsError as failure:
+            if settings.given["code"] != "auto" or settings.code != "tree":
+                raise
+            tried = failure.trials
+        # A narrow trellis can be smaller and faster than any tree.
+        checkpoints = None if callbacks.checkpoints is None else callbacks.checkpoints.part("trellis")
+        of_trellis = settings.with_given(code="trellis"), *common, replace(callbacks, checkpoints=checkpoints)
+        best = Search(*of_trellis, parts, reserved_bytes).best()
+        return replace(best, trials=(*tried, *best.trials))
+
     if has_vectors(settings.given["estimator"]) and not has_vectors(usual.given["estimator"]):
         try:
             return found(settings, samples)
         except NothingFitsError:
             settings = usual
     return found(settings, replace(samples, X=in_single_precision(samples.X)))
-
-
-def _found_within(
-    settings: FitSettings,
-    samples: Samples,
-    *,
-    held_out: Samples | None,
-    callbacks: Callbacks,
-    parts: SavedClassifier,
-    reserved_bytes: int,
-) -> FitResult:
-    limits = Limits(settings.max_model_bytes, settings.max_microseconds, settings.time_limit)
-    if isinstance(samples.X, StoredRows):
-        raise ValueError("A budget needs samples in memory. Find the recipe with a part of the samples.")
-    if held_out is None:
-        trial = hold_out_samples(samples, np.random.default_rng(settings.seed).spawn(1)[0])
-        samples, held_out = trial.samples, trial.held_out
-    settings, common = replace(settings, held_out=held_out), (limits, samples, held_out)
-    try:
-        return Search(settings.with_given(code=settings.code), *common, callbacks, parts, reserved_bytes).best()
-    except NothingFitsError as failure:
-        if settings.given["code"] != "auto" or settings.code != "tree":
-            raise
-        tried = failure.trials
-    # A narrow trellis can be smaller and faster than any tree.
-    own = None if callbacks.checkpoints is None else callbacks.checkpoints.part("trellis")
-    settings = settings.with_given(code="trellis")
-    found = Search(settings, *common, replace(callbacks, checkpoints=own), parts, reserved_bytes).best()
-    return replace(found, trials=(*tried, *found.trials))

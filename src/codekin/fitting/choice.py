@@ -34,7 +34,6 @@ from codekin.learners.estimators import (
     declared_limit,
     describes_classes,
     is_tree,
-    learns_jointly,
     predictors_of_classes,
     seeded,
     way_of_learning,
@@ -115,7 +114,7 @@ def choose_plan(
     """
     way = "linear" if classifier is None else way_of_learning(classifier)
     may_gain = way != "classes"
-    if are_alike(samples.X) or not is_open(given, classifier, n_classes) or way == "linear":
+    if are_alike(samples.X) or not is_open(given, classifier, n_classes) or way in ("linear", "jointly"):
         return planned(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
     trial = _Trial.of(learner, samples, np.random.default_rng((*seed, 1)))
 
@@ -334,7 +333,8 @@ def or_joint(fit: FitResult, given: Mapping[str, Any], classifier: Any, samples:
     regression of all classes is taken.
     """
     shape: tuple[int, ...] = getattr(samples.X, "shape", ())
-    if not learns_jointly(classifier) or len(shape) != 2 or are_alike(samples.X):
+    is_joint = classifier is not None and way_of_learning(classifier) == "jointly"
+    if not is_joint or len(shape) != 2 or are_alike(samples.X):
         return fit
     code, found = fit.model.first.code, fit.decoder_fit
     if not (

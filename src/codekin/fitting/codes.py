@@ -246,7 +246,7 @@ def _bytes_of(bits: Any) -> int:
 
 def _accuracy_on(held_out: Samples, decoder: Decoder) -> Validation:
     """The accuracy on held-out samples, in the form that learners need."""
-    return Validation(held_out.X, DecodedAccuracy(decoder, held_out.class_index))
+    return Validation(held_out.X, DecodedAccuracy(decoder, held_out))
 
 
 def n_parallel_codes(plan: Plan, codebook: Codebook, X: Any, *, keeps_all: bool = False) -> int:

@@ -20,7 +20,8 @@ from codekin.fitting.footprint import check_memory_needs
 from codekin.fitting.orders import Orders, choose_orders
 from codekin.fitting.plan import Alternatives, Plan
 from codekin.fitting.reranking import fit_ranked
-from codekin.fitting.trial import Temperature, Trial, corrected_for_sizes, fit_temperature, hold_out_samples
+from codekin.fitting.temperature import Temperature, fit_temperature
+from codekin.fitting.trial import Trial, corrected_for_sizes, hold_out_samples
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode, Model
 from codekin.model.prior import ClassPrior
@@ -48,7 +49,7 @@ class FitResult:
 
     def __post_init__(self) -> None:
         found, measures = self.decoder_fit, asdict(self.temperature)
-        del measures["value"]
+        del measures["value"], measures["marginals"]
         named = {"decoding": self.plan.decoding, "codebook_reason": self.plan.reason, "budget": self.budget}
         facts = {**named, "trials": self.trials, **measures}
         if found is not None:
@@ -106,18 +107,20 @@ def fit_model(
         model, temperature, first = fit_ranked(to_learn, samples, held_out, rng, with_temperature=with_temperature)
     else:
         usual, temperature = getattr(plan.learner, "usual_temperature", None), Temperature()
-        tried = getattr(plan.learner, "tried", ())
-        if usual is not None and held_out is None and with_temperature:
+        tried, is_measured = getattr(plan.learner, "tried", ()), usual is not None or samples.labels is not None
+        is_corrected = plan.codebook.usual_size_power and usual is None
+        if is_measured and held_out is None and with_temperature:
             with stage("on nine tenths of the samples"):
                 trial = hold_out_samples(samples, rng.spawn(1)[0], is_copied=not isinstance(samples.X, np.ndarray))
                 first, to_learn = _best_tried(to_learn, tried, trial.samples, trial.held_out)
-                temperature = fit_temperature(Model((first.member,)), trial.held_out, usual)
+                of_trial = corrected_for_sizes((first.member,), trial.samples)[0] if is_corrected else (first.member,)
+                temperature = fit_temperature(Model(of_trial), trial.held_out, usual)
         if len(tried) > 1 and held_out is not None:
             _, to_learn = _best_tried(to_learn, tried, samples, held_out)
         (first,) = to_learn.fit(samples, held_out)
         plan = to_learn.plan
         of_first: tuple[FittedCode, ...] = (first.member,)
-        if plan.codebook.usual_size_power and usual is None:
+        if is_corrected:
             of_first, _ = corrected_for_sizes(of_first, samples, held_out)
         model = Model(of_first)
         if held_out is not None and with_temperature:
@@ -125,7 +128,7 @@ def fit_model(
     decoding: Any = "learned" if first.member.decoder.is_learned else "loss"
     prior = ClassPrior.of(samples, plan.n_classes) if hasattr(samples.X, "nnz") else None
     return FitResult(
-        replace(model, prior=prior, temperature=temperature.value),
+        replace(model, prior=prior, temperature=temperature.value, marginals=temperature.marginals),
         replace(plan, assignment=orders.policy, decoding=decoding),
         orders,
         class_distances,
@@ -147,10 +150,8 @@ def _best_tried(
     for number, (learner, tried) in enumerate(learners or ((to_learn.plan.learner,) * 2,)):
         own = replace(to_learn, plan=replace(to_learn.plan, learner=tried), shared=None)
         (first,) = own.with_checkpoints(f"trial-{number}" if number else "trial").fit(samples, None)
-        right = (
-            1.0 if len(learners) < 2 else (Model((first.member,)).predict(held_out.X) == held_out.class_index).mean()
-        )
-        found.append((float(right), first, replace(to_learn, plan=replace(to_learn.plan, learner=learner))))
+        right = 1.0 if len(learners) < 2 else held_out._share_of_hits(Model((first.member,)).predict(held_out.X))
+        found.append((right, first, replace(to_learn, plan=replace(to_learn.plan, learner=learner))))
     _, best, chosen = max(found, key=lambda one: one[0])
     return best, chosen
 

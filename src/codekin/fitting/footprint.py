@@ -315,10 +315,11 @@ def _n_class_entries(plan: Plan, samples: Samples, most: float) -> int:
 
     There are at most as many as entries of the samples, so that they are counted by class only if it matters.
     """
-    n_entries = _n_entries(samples.X)
+    n_entries = _n_entries(samples.X) * samples._most_labels
     if n_entries <= most:
         return n_entries
-    return n_class_entries(samples.X, samples.class_index, plan.n_classes, most)
+    each = samples.of_each_label()
+    return n_class_entries(each.X, each.class_index, plan.n_classes, most)
 
 
 def bytes_on_disk(model: Model, loss: Loss, parts: SavedClassifier) -> int:
@@ -352,7 +353,8 @@ class SizeAhead(NamedTuple):
         n_fixed += ClassPrior.of(samples, n_classes).sizes.nbytes if hasattr(X, "nnz") else 0
         if not hasattr(X, "nnz") or n_classes <= 2:
             return cls(n_fixed, None)
-        n_entries = n_class_entries(X, samples.class_index, n_classes)
+        each = samples.of_each_label()
+        n_entries = n_class_entries(each.X, each.class_index, n_classes)
         n_bridges = n_classes * (int(X.shape[1]) // LARGEST_GAP)
         return cls(n_fixed, BYTES_PER_STORED_ENTRY * (n_entries + n_bridges) + 8 * n_classes)
 

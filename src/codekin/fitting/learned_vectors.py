@@ -174,12 +174,12 @@ def three_weights(scores: Sequence[FloatArray] | FloatArray, is_true: NDArray[np
     >>> (three_weights(scores, np.array([[True, False], [False, True]])) > 0).tolist()
     [True, False, False]
     """
-    rows = np.flatnonzero(is_true.any(axis=1))
+    rows, places = np.nonzero(is_true)
     if len(rows) == 0:
         return np.ones(3)
     blocks = [rows[start : start + LEARNED_PER_BLOCK] for start in range(0, len(rows), LEARNED_PER_BLOCK)]
     scale = np.maximum([_spread(own, scores[0], rows) for own in scores], 1e-12)
-    own = np.stack([given[rows][is_true[rows]] for given in scores]) / scale[:, None]
+    own = np.stack([given[rows, places] for given in scores]) / scale[:, None]
     weights = np.ones(3)
 
     def features_and_logits(weights: FloatArray, block: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -279,22 +279,15 @@ def n_class_entries(X: Any, class_index: IntArray, n_classes: int, most: float =
     return int(count_entries(given.indptr, given.indices, order, ends, np.empty(X.shape[1], dtype=np.int32)))
 
 
-def centroid_vectors(
-    X: Any, class_index: IntArray, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
-) -> ClassVectors:
-    """The mean of each class's samples, scaled to length 1; empty for a class without samples.
-
-    >>> centroid_vectors([[3.0, 4.0], [0.0, 2.0], [0.0, 5.0]], np.array([0, 1, 1])).to_csr().toarray().round(2)
-    array([[0.6, 0.8],
-           [0. , 1. ]], dtype=float32)
-    """
-    return ClassVectors.of(centroids(X, class_index, n_classes=n_classes, sample_weight=sample_weight))
-
-
 def centroids(
     X: Any, class_index: IntArray, *, n_classes: int | None = None, sample_weight: ArrayLike | None = None
 ) -> sparse.csr_array:
-    """The means of the classes, scaled to length 1, with an entry for each feature of a class's samples."""
+    """The means of the classes, scaled to length 1, with an entry for each feature of a class's samples.
+
+    >>> centroids([[3.0, 4.0], [0.0, 2.0], [0.0, 5.0]], np.array([0, 1, 1])).toarray()
+    array([[0.6, 0.8],
+           [0. , 1. ]])
+    """
     rows = X if isinstance(X, StoredRows) else sparse.csr_array(X)
     classes = np.asarray(class_index)
     if classes.shape != (rows.shape[0],):

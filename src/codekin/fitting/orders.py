@@ -147,13 +147,13 @@ def best_of_trees(policies: tuple[str, ...], samples: Samples, tree: ClassTree, 
     if len(trial.held_out) < ENOUGH_HELD_OUT:
         return policies[0]
     assert trial.classes is not None
-    known, some = tree.restricted_to(trial.classes), trial.samples
+    known, each = tree.restricted_to(trial.classes), trial.samples.of_each_label()
     smaller = label_tree(known.n_classes, min(width, known.n_classes))
     loss = learner.decoding_loss(smaller)
 
     def accuracy(policy: str) -> float:
         rng = np.random.default_rng(SEED)
-        of_trial = Classes(lambda: some.X, some.class_index, known.n_classes, some.weights, known, rng)
+        of_trial = Classes(lambda: each.X, each.class_index, known.n_classes, each.weights, known, rng)
         order, _ = _found(policy, smaller, of_trial, rng)
         return trial.accuracy(Code(smaller, order), learner, loss, rng)
 

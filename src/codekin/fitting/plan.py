@@ -19,7 +19,7 @@ from codekin.decoding.decoder_fit import DecoderFit
 from codekin.decoding.losses import LossLike
 from codekin.fitting.classes import Classes, classes_as_learned, column_trials
 from codekin.fitting.defaults import MAX_CLUSTERED_CLASSES, FitSettings, tree_learner, trellis_learner
-from codekin.fitting.setting import check_codebook_choice, check_settings, is_auto, missing_arguments, shown
+from codekin.fitting.setting import check_settings, is_auto, missing_arguments, shown
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import Learner
 from codekin.learners.compact import Precision
@@ -311,7 +311,6 @@ def choose_codebook(
     - ``n_bits``: how many bits; None for the codebook's own default.
     - ``n_symbols``: how many symbols a column may have.
     """
-    check_codebook_choice(choice)
     if isinstance(choice, str) or (callable(choice) and not isinstance(choice, Codebook)):
         codebook = _make_codebook(choice, n_bits, n_symbols, classes, rng)
     else:

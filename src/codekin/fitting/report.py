@@ -20,6 +20,7 @@ from codekin.code.codebook import kind_of_matrix
 from codekin.codebooks.symbols import NO_CODE
 from codekin.decoding import Loss
 from codekin.fitting.trial import Trial
+from codekin.measures.label_sets import LabelEvaluation
 from codekin.measures.predictions import Evaluation, evaluation_text
 from codekin.model import Model
 from codekin.samples import Samples, rows_at
@@ -222,7 +223,7 @@ class TrainingReport:
     features: str
     n_bytes: int
     microseconds: float | None
-    evaluation: Evaluation | None
+    evaluation: Evaluation | LabelEvaluation | None
     details: FitReport = field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -350,9 +351,9 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
     Samples of class -1, which the model does not know, are errors; bits have no losses for them.
     """
     class_index, n_samples = samples.class_index, len(samples.class_index)
-    if model.codebook.is_lazy:
-        wrong = [model.predict(block) != class_index[rows] for rows, block in _blocks(samples.X, n_samples, 4096)]
-        return {"n_measured": n_samples, "error": float(np.concatenate(wrong).mean())}
+    if model.codebook.is_lazy or samples.labels is not None:
+        predicted = np.concatenate([model.predict(block) for _, block in _blocks(samples.X, n_samples, 4096)])
+        return {"n_measured": n_samples, "error": float((~samples.is_label(predicted[:, None])).mean())}
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
     step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
     for rows, block in _blocks(samples.X, n_samples, step):

@@ -22,21 +22,18 @@ from codekin.code._graph import GraphCodebook, RankingConstants
 from codekin.fitting.codes import CodesToLearn, LearnedCode
 from codekin.fitting.footprint import check_ranking_needs
 from codekin.fitting.learned_vectors import (
-    centroid_vectors,
     centroids,
     fitted_share,
     learned_vectors,
     mixed_vectors,
 )
+from codekin.fitting.temperature import Temperature, fit_temperature, least_at
 from codekin.fitting.trial import (
     Holdout,
-    Temperature,
     best_weight,
     corrected_for_sizes,
-    fit_temperature,
     hold_out_classes,
     hold_out_samples,
-    least_at,
 )
 from codekin.model import Candidates, FittedCode, Model
 from codekin.model.class_vectors import ClassIndex, ClassVectors, index_entries
@@ -87,7 +84,8 @@ def fit_ranked(
         members = _members(on_trial.with_checkpoints("trial").fit(trial.samples, None))
         members, power = corrected_for_sizes(members, trial.samples, trial.held_out)
         model, how = RankingTrial(members, trial.samples, trial.held_out, rescoring).choice()
-        value = fit_temperature(model, trial.held_out).value if with_temperature else 1.0
+        temperature = fit_temperature(model, trial.held_out) if with_temperature else Temperature()
+        temperature = Temperature(temperature.value, marginals=temperature.marginals)
     ranking = cast("Reranking", model.ranking)
     del trial, on_trial, members, model  # before all samples are learned from
     learned = codes.fit(samples, None)
@@ -100,7 +98,7 @@ def fit_ranked(
     vectors = mixed_vectors(vectors, means, how.share_of_means)
     n_entries = index_entries(vectors.n_classes) if vectors is not None and ranking.n_indexed else 0
     ranking = replace(ranking, vectors=vectors, n_entries=n_entries)  # perhaps of more classes
-    return Model(members, ranking), Temperature(value), learned[0]
+    return Model(members, ranking), temperature, learned[0]
 
 
 def _members(learned: tuple[LearnedCode, ...]) -> tuple[FittedCode, ...]:
@@ -147,7 +145,7 @@ class RankingTrial:
         best = self._with_loss_gap(best)
         report("fitting the temperature of the re-ranking")
         candidates = Model(self.members, best).candidates(self.held_out.X)
-        temperature = _fit_candidate_temperature(candidates, self.held_out.class_index)
+        temperature = _fit_candidate_temperature(candidates, self.held_out.is_label(candidates.classes))
         return Model(self.members, replace(best, temperature=temperature)), how
 
     def _best_after_passes(self) -> tuple[Reranking, LearnedHow]:
@@ -171,7 +169,8 @@ class RankingTrial:
                     found = Model(self.members, Reranking.of_index(source, n, vectors)).candidates(self.held_out.X)
                     longest = found, found.scores, of_means.scores(self.held_out.X, found.classes)
                     del found
-                share = fitted_share((-longest[0].losses, *longest[1:]), self._is_true(longest[0]))
+                is_true = self.held_out.is_label(longest[0].classes)
+                share = fitted_share((-longest[0].losses, *longest[1:]), is_true)
                 scores = self._mixed_scores(scores, scores_of_means, share)
                 del longest
             mixed = None
@@ -220,10 +219,6 @@ class RankingTrial:
         lists = [(ranking, Model(self.members, ranking).candidates(self.held_out.X)) for ranking in rankings]
         return [(ranking, found, found.scores) for ranking, found in lists]
 
-    def _is_true(self, found: Candidates) -> NDArray[np.bool_]:
-        """Where the true classes are; a class that is not known is never right."""
-        return np.asarray((found.classes == self.held_out.class_index[:, None]) & (found.classes >= 0))
-
     def _with_loss_gap(self, ranking: Reranking) -> Reranking:
         """The same with the smallest loss gap that costs no accuracy, if there are some to try."""
         gaps = ranking_constants(self.members).loss_gaps
@@ -235,7 +230,7 @@ class RankingTrial:
         accuracy = {}
         for gap in (np.inf, *gaps):
             model = Model(self.members, replace(ranking, max_loss_gap=gap))
-            accuracy[gap] = float((model.predict(held_out.X) == held_out.class_index).mean())
+            accuracy[gap] = held_out._share_of_hits(model.predict(held_out.X))
         enough = [gap for gap in gaps if accuracy[gap] >= accuracy[np.inf] - LOSS_GAP_TOLERANCE]
         return replace(ranking, max_loss_gap=min(enough, default=np.inf))
 
@@ -262,23 +257,21 @@ class RankingTrial:
         """The weight and the number of candidates that are right most often; few candidates are faster."""
         tried: list[tuple[Reranking, float]] = []
         for ranking, found, scores in lists:
-            weight, accuracy = best_weight(found.losses, scores, self._is_true(found))
+            weight, accuracy = best_weight(found.losses, scores, self.held_out.is_label(found.classes))
             tried.append((replace(ranking, weight=weight), accuracy))
         highest = max(accuracy for _, accuracy in tried)
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
 
 
-def _fit_candidate_temperature(candidates: Candidates, class_index: IntArray) -> float:
+def _fit_candidate_temperature(candidates: Candidates, is_true: NDArray[np.bool_]) -> float:
     """The temperature under which the classes of held-out samples are most likely among their candidates.
 
     1 if no class is among its candidates.
     """
-    is_true = candidates.classes == class_index[:, None]
-    rows = is_true.any(axis=1) & (class_index >= 0)
-    if not rows.any():
+    rows, places = np.nonzero(is_true)
+    if not len(rows):
         return 1.0
-    losses = candidates.losses[rows]
-    of_class = losses[is_true[rows]]
+    losses, of_class = candidates.losses[rows], candidates.losses[rows, places]
 
     def nll(temperature: float) -> float:
         return float((logsumexp(-losses / temperature, axis=1) + of_class / temperature).mean())
@@ -300,7 +293,7 @@ def _class_means(members: tuple[FittedCode, ...], samples: Samples, rescoring: R
     """The means of the classes, scaled to length 1, if vectors are learned from them."""
     if rescoring.method != "learned":
         return None
-    n_classes = members[0].code.n_classes
+    n_classes, samples = members[0].code.n_classes, samples.of_each_label()
     return centroids(samples.X, samples.class_index, n_classes=n_classes, sample_weight=samples.weights)
 
 
@@ -308,10 +301,12 @@ def _vectors_after_passes(
     members: tuple[FittedCode, ...], samples: Samples, rescoring: Rescoring, means: sparse.csr_array | None
 ) -> Iterator[ClassVectors | None]:
     """The class vectors to try, one after the other; they are learned from the class means."""
-    n_classes = members[0].code.n_classes
+    n_classes, samples = members[0].code.n_classes, samples.of_each_label()
     if means is None:
         options: Any = {"n_classes": n_classes, "sample_weight": samples.weights}
-        yield None if rescoring.method is None else centroid_vectors(samples.X, samples.class_index, **options)
+        yield (
+            None if rescoring.method is None else ClassVectors.of(centroids(samples.X, samples.class_index, **options))
+        )
         return
     index = None
     if rescoring.source != "code":

@@ -133,7 +133,7 @@ def check_codebook_choice(choice: Any) -> None:
     """Raise if the ``codebook`` parameter of an estimator is not valid."""
     names = sorted(set(CODEBOOKS) - {"given"})
     if isinstance(choice, str):
-        if choice in names:
+        if choice in (AUTO, *names):
             return
     elif isinstance(choice, Codebook) or callable(choice) or is_array_like(choice):
         return

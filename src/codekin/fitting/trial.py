@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
-from math import log, nan
 from time import process_time
 from typing import Any, Literal, TypeVar, cast
 
@@ -18,11 +17,8 @@ from codekin.decoding import DecodedAccuracy, decoder_of
 from codekin.decoding.losses import LossLike
 from codekin.fitting.learned_vectors import centroids
 from codekin.learners import Learner
-from codekin.learners.calibration import least_between
 from codekin.learners.compact import Precision
-from codekin.measures.predictions import confidence_error
 from codekin.model import FittedCode, Model
-from codekin.model.model import code_log_proba
 from codekin.model.reranking import CandidateSource, Reranking
 from codekin.progress import report, stage
 from codekin.samples import Samples
@@ -54,7 +50,7 @@ class Holdout:
         """The share of held-out samples that a code gets right after it learned from the others."""
         bits = learner.fit(self.samples, code, rng=rng)
         decoder = decoder_of(code, loss)
-        return DecodedAccuracy(decoder, self.held_out.class_index)(bits.margins(self.held_out.X))
+        return DecodedAccuracy(decoder, self.held_out)(bits.margins(self.held_out.X))
 
 
 def most_accurate(choices: Iterable[Choice], accuracy: Callable[[Choice], float], title: str) -> Choice:
@@ -80,8 +76,10 @@ def hold_out_samples(samples: Samples, rng: np.random.Generator, *, is_copied: b
     is_held = np.zeros(len(class_index), dtype=bool)
     is_held[shuffled[may_go][: max(1, round(HELD_OUT_SHARE * len(class_index)))]] = True
     kept = np.flatnonzero(~is_held)
-    rest = samples.at(kept) if is_copied else replace(samples, class_index=np.where(is_held, -1, class_index))
-    return Holdout(rest, samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory())
+    return Holdout(
+        samples._without(is_held, is_copied=is_copied),
+        samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory(),
+    )
 
 
 def hold_out_classes(samples: Samples, n_classes: int) -> Holdout:
@@ -94,13 +92,13 @@ def hold_out_classes(samples: Samples, n_classes: int) -> Holdout:
     """
     rng = np.random.default_rng(SEED)
     n_wanted = min(max(len(samples) // 4, LEAST_SAMPLES), MOST_SAMPLES)
-    rows = np.flatnonzero(neighbouring_classes(samples, n_classes, n_wanted, rng)[samples.class_index])
+    is_chosen = neighbouring_classes(samples.of_each_label(), n_classes, n_wanted, rng)
+    rows = np.flatnonzero(samples._has_any_of(is_chosen))
     if len(rows) > 2 * MOST_SAMPLES:
         rows = np.sort(rng.permutation(rows)[:MOST_SAMPLES])
-    some = samples.at(rows).in_memory()
     # Rows on disk may be fewer in memory, so classes are numbered afterwards.
-    classes, class_index = np.unique(some.class_index, return_inverse=True)
-    some = replace(some, class_index=class_index)
+    classes, some = samples.at(rows).in_memory()._of_some_classes(is_chosen)
+    class_index = some.class_index
     is_held: NDArray[np.bool_] = rng.random(len(class_index)) < HELD_OUT_OF_SOME_CLASSES
     is_held[np.unique(class_index, return_index=True)[1]] = False
     return Holdout(some.at(np.flatnonzero(~is_held)), some.at(np.flatnonzero(is_held)), classes)
@@ -130,7 +128,8 @@ def neighbouring_classes(
 def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_]) -> tuple[float, float]:
     """The weight with which the true class most often has the smallest ``loss - weight * score``, and how often.
 
-    For each sample the weights with which its class comes first are an interval, so that all weights are tried at once:
+    For each sample, or each of its several classes without the others, the weights with which its class comes first
+    are an interval, so that all weights are tried at once:
     60 in a geometric series, compared by the mean over their neighbours to reduce noise. Arrays have the shape
     (n_samples, n_candidates); infinite losses mean missing candidates.
 
@@ -141,11 +140,11 @@ def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool
     (True, 1.0)
     """
     n_samples = len(losses)
-    has_true = np.flatnonzero(is_true.any(axis=1))
-    if len(has_true) == 0:
+    rows, places = np.nonzero(is_true)
+    if len(rows) == 0:
         return 0.0, 0.0
-    blocks = [has_true[start : start + WEIGHED_PER_BLOCK] for start in range(0, len(has_true), WEIGHED_PER_BLOCK)]
-    found = [_winning_weights(losses[block], scores[block], is_true[block]) for block in blocks]
+    blocks = [slice(start, start + WEIGHED_PER_BLOCK) for start in range(0, len(rows), WEIGHED_PER_BLOCK)]
+    found = [_winning_weights(losses, scores, is_true, rows[block], places[block]) for block in blocks]
     low, high, is_first = (np.concatenate(parts) for parts in zip(*found, strict=True))
     is_winnable = low < high
     low, high = np.sort(low[is_winnable]), np.sort(high[is_winnable])
@@ -161,18 +160,22 @@ def best_weight(losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool
 
 
 def _winning_weights(
-    losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_]
+    losses: FloatArray, scores: FloatArray, is_true: NDArray[np.bool_], rows: IntArray, places: IntArray
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Between which weights the true class of each sample comes first, and whether it does without any."""
-    behind = losses[is_true][:, None] - losses
-    gain = scores[is_true][:, None] - scores
+    """Between which weights a true class of a sample comes before false ones, and whether it does without any."""
+    is_other = is_true[rows]
+    is_other[np.arange(len(rows)), places] = False
+    losses, scores = np.where(is_other, np.inf, losses[rows]), scores[rows]
+    own = np.arange(len(rows)), places
+    behind = losses[own][:, None] - losses
+    gain = scores[own][:, None] - scores
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = behind / gain
     low = np.where(gain > 0, crossing, -np.inf).max(axis=1)
     high = np.where(gain < 0, crossing, np.inf).min(axis=1)
     # If the scores are equal no weight helps; the class itself and missing candidates never come first.
     high[((gain == 0) & (behind > 0)).any(axis=1)] = -np.inf
-    return low, high, losses.argmin(axis=1) == is_true.argmax(axis=1)
+    return low, high, losses.argmin(axis=1) == places
 
 
 # ----- what held-out samples correct in probabilities -----------------------------------------------------------------
@@ -183,12 +186,6 @@ def _winning_weights(
 
 N_LISTED = 20
 """Among how many classes of each sample the power of class sizes is chosen."""
-MAX_TEMPERATURE = 100.0
-MOST_FOR_TEMPERATURE = 2_000
-"""How many samples the temperature is fitted to and measured on: each is decoded at every temperature tried."""
-STAGE = "fitting the temperature"
-WORTH_OF_USUAL = 2.0
-"""How many nats it takes, in all samples together, to move from the usual temperature by a factor of e."""
 
 
 def corrected_for_sizes(
@@ -200,7 +197,7 @@ def corrected_for_sizes(
     this kind of code; 0 if that is not done for its kind.
     """
     first = codes[0]
-    if first.code.codebook.usual_size_power == 0:
+    if first.code.codebook.usual_size_power == 0 or getattr(first.bits, "link", "softmax") != "softmax":
         return codes, 0.0
     sizes = class_sizes(samples, first.code.n_classes)
     if power is None:
@@ -211,6 +208,7 @@ def corrected_for_sizes(
 
 def class_sizes(samples: Samples, n_classes: int) -> FloatArray:
     """The total weight of each class's samples; classes without any count as the smallest of the others."""
+    samples = samples.of_each_label()
     known = samples.class_index >= 0
     weights = None if samples.weights is None else np.asarray(samples.weights, dtype=np.float64)[known]
     sizes = np.bincount(samples.class_index[known], weights, minlength=n_classes).astype(np.float64)
@@ -236,80 +234,7 @@ def best_power(member: FittedCode, sizes: FloatArray, held_out: Samples) -> floa
     n_listed = min(N_LISTED, member.code.n_classes)
     found = Model((member,), Reranking(n_listed)).candidates(held_out.X)
     classes: IntArray = found.classes
-    is_true = (classes == held_out.class_index[:, None]) & (classes >= 0)
-    return best_weight(found.losses, -np.log(sizes)[classes], is_true)[0]
-
-
-@dataclass(frozen=True)
-class Temperature:
-    """A temperature, and what it did for the probabilities of the samples that it was fitted to.
-
-    - ``value``: what scores are divided by.
-    - ``nll_before``, ``nll``: the mean negative log-likelihood of the true classes at temperature 1 and at this one;
-      NaN without samples.
-    - ``ece_before``, ``ece``: the expected calibration errors, likewise.
-    """
-
-    value: float = 1.0
-    nll_before: float = nan
-    nll: float = nan
-    ece_before: float = nan
-    ece: float = nan
-
-
-def fit_temperature(model: Model, held_out: Samples, usual: float | None = None) -> Temperature:
-    """The temperature under which the classes of held-out samples are most likely, before any re-ranking.
-
-    The measures are those of the final probabilities. Samples of unknown classes are left out; of many samples, those
-    at equal distances are used. Few samples, all of them right, would want a temperature of 0: the result is near the
-    ``usual`` one, if that is known, unless there is evidence against it.
-    """
-    report(STAGE)
-    known = np.flatnonzero(held_out.class_index >= 0)
-    if len(known) == 0:
-        return Temperature()
-    known = known[:: -(-len(known) // MOST_FOR_TEMPERATURE)]
-    X, classes = held_out.X[known], held_out.class_index[known]
-    likelihood = code_log_proba(model, model.lazy_margins(X), classes[:, None])
-
-    def loss(temperature: float) -> float:
-        report(STAGE, detail=f"trying {temperature:.3g}")
-        doubt = 0.0 if usual is None else WORTH_OF_USUAL * log(temperature / usual) ** 2 / len(known)
-        return doubt - float(likelihood(temperature).mean())
-
-    value = least_at(loss)
-    report("measuring the probabilities")
-    of_ranking = 1.0 if model.ranking is None else model.ranking.temperature
-    (nll_before, ece_before), (nll, ece) = _measures(model, X, classes, [(1.0, 1.0), (value, of_ranking)])
-    return Temperature(value, nll_before, nll, ece_before, ece)
-
-
-def _measures(
-    model: Model, X: Any, class_index: IntArray, temperatures: list[tuple[float, float]]
-) -> list[tuple[float, float]]:
-    """The mean negative log-likelihood and the expected calibration error, for some temperatures of code and ranking.
-
-    Margins and candidates are computed once.
-    """
-    margins, own, ranking, measures = model.lazy_margins(X), class_index[:, None], model.ranking, []
-    found = None if ranking is None else model.ranked.candidates(X, margins, None, ranking)
-    for temperature, of_ranking in temperatures:
-        classes = model.decoder.most_probable(margins[0], 1, temperature)[0] if found is None else found.classes
-        logs = code_log_proba(model, margins, np.hstack([own, classes]))(temperature)
-        of_own, of_classes = logs[:, 0], logs[:, 1:]
-        if ranking is not None and found is not None:
-            of_classes = replace(ranking, temperature=of_ranking).shared_out(of_classes, found.losses)
-            rows, places = np.nonzero((classes == own) & (own >= 0))
-            of_own[rows] = of_classes[rows, places]
-        confidence = np.minimum(np.exp(of_classes[:, 0]), 1.0)
-        measures.append((-float(of_own.mean()), confidence_error(confidence, classes[:, 0] == class_index)))
-    return measures
-
-
-def least_at(nll: Callable[[float], float]) -> float:
-    """The temperature with the least negative log-likelihood."""
-    limit = float(np.log(MAX_TEMPERATURE))
-    return float(np.exp(least_between(lambda log: nll(np.exp(log)), -limit, limit)))
+    return best_weight(found.losses, -np.log(sizes)[classes], held_out.is_label(classes))[0]
 
 
 # ----- recipes and their trials --------------------------------------------------------------------------------------

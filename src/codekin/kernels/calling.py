@@ -163,7 +163,10 @@ def _stamp() -> str | None:
     name, needed = PORTABLE.get(f"{sys.platform} {platform.machine()}", ("", ""))
     if not name or not set(needed.split()) <= _features() or os.environ.get("NUMBA_BOUNDSCHECK"):
         return None
-    helpers = " ".join(_digest(_file(module)) for module in NEEDED)
+    try:
+        helpers = " ".join(_digest(_file(module)) for module in NEEDED)
+    except ImportError:  # another Numba has other modules
+        return None
     return f"{EXTENSION_SUFFIXES[0]} {name} {helpers}"
 
 
@@ -183,7 +186,10 @@ def _file(module: str) -> Path:
         raise ImportError("numba")
     folder, _, name = module.rpartition(".")
     home = Path(spec.origin).parent.joinpath(*folder.split("."))
-    return next(path for suffix in EXTENSION_SUFFIXES if (path := home / f"{name}{suffix}").exists())
+    for path in (home / f"{name}{suffix}" for suffix in EXTENSION_SUFFIXES):
+        if path.exists():
+            return path
+    raise ImportError(module)
 
 
 def _module(name: str) -> ModuleType:

@@ -149,6 +149,21 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
 
 
 @njit(cache=True, nogil=True)
+def _logarithms(margins, score, is_logistic, powers, as_floats, shares):
+    """Return what is added to a margin to make it the logarithm of a probability, below a node with this one.
+
+    Margins of logistic regressions are first replaced by the logarithms of their own probabilities.
+    """
+    if is_logistic:
+        for j in range(len(margins)):
+            small = math.log1p(math.exp(-abs(np.float64(margins[j]))))
+            margins[j] = min(margins[j], np.float32(0)) - np.float32(small)
+        return score
+    largest, total = exponentials(margins, powers, as_floats, shares)
+    return score - np.float64(largest) - math.log(max(np.float64(total), 1.0))
+
+
+@njit(cache=True, nogil=True)
 def large_weights(state, numbers, thresholds, with_curvatures):
     """The weights of a node that are larger than its features' thresholds, perhaps with their curvatures.
 
@@ -250,15 +265,16 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
     At each level the ``beam`` most probable nodes are followed, unless they are far less probable than the best and
     there are enough others. The probability of a leaf is the product of those of the children on the path to it.
 
-    ``tree`` is (first_bits, children): where the bits of each node begin, and the node below each bit, or minus one
-    minus the leaf. ``weights`` are (chunk_indptr, chunk_nodes, chunk_starts, children, entries, bias): where the chunks
+    ``tree`` is (first_bits, children, is_logistic): where the bits of each node begin, the node below each bit, or
+    minus one minus the leaf, and whether children have probabilities of their own instead of a softmax over them.
+    ``weights`` are (chunk_indptr, chunk_nodes, chunk_starts, children, entries, bias): where the chunks
     of each feature begin, of which nodes they are, where their entries begin, of which children these are, their
     values, and what is added for each bit. A chunk as long as its node has children has them all, in order. Margins are
     multiplied by ``scale``. Leaves whose log-probability is further than ``reach`` below that of the best are left out:
     -1 and minus infinity.
     """
     indptr, indices, values = rows
-    first_bits, below = tree
+    first_bits, below, is_logistic = tree
     widest = 0
     for node in range(len(first_bits) - 1):
         widest = max(widest, first_bits[node + 1] - first_bits[node])
@@ -285,8 +301,7 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
                 first = first_bits[node]
                 n = first_bits[node + 1] - first
                 _node_margins(features, own, node, len(first_bits) - 1, first, weights, scale, margins[:n])
-                largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
-                rest = scores[p] - np.float64(largest) - math.log(max(np.float64(total), 1.0))
+                rest = _logarithms(margins[:n], scores[p], is_logistic, powers[:n], as_floats[:n], shares[:n])
                 # A node has either leaves as children or nodes.
                 if below[first] >= 0:
                     for j in range(n):
@@ -316,7 +331,7 @@ def leaf_probabilities(rows, tree, weights, scale, node_of_bit, paths, leaves, l
     :func:`search_leaves`.
     """
     indptr, indices, values = rows
-    first_bits, _ = tree
+    first_bits, _, is_logistic = tree
     n_bits = len(node_of_bit)
     # Nodes that several leaves of a sample share are computed once.
     reckoned_for, logs = np.full(len(first_bits) - 1, -1, np.int64), np.empty(n_bits)
@@ -338,8 +353,7 @@ def leaf_probabilities(rows, tree, weights, scale, node_of_bit, paths, leaves, l
                 if reckoned_for[node] != i:
                     n = first_bits[node + 1] - first
                     _node_margins(features, own, node, len(first_bits) - 1, first, weights, scale, margins[:n])
-                    largest, total = exponentials(margins, powers[:n], as_floats[:n], shares[:n])
-                    rest = -np.float64(largest) - math.log(max(np.float64(total), 1.0))
+                    rest = _logarithms(margins[:n], 0.0, is_logistic, powers[:n], as_floats[:n], shares[:n])
                     for j in range(n):
                         logs[first + j] = np.float64(margins[j]) + rest
                     reckoned_for[node] = i

@@ -114,27 +114,11 @@ def is_tree(estimator: Any) -> bool:
     return isinstance(last_step(estimator), BaseDecisionTree)
 
 
-def learns_jointly(estimator: Any) -> bool:
-    """Whether a learner is a logistic regression that learns all classes at once.
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> learns_jointly(LogisticRegression()), learns_jointly(LogisticRegression(solver="liblinear"))
-    (True, False)
-    """
-    from sklearn.linear_model import LogisticRegression
-
-    last = last_step(estimator)
-    return (
-        type(last) is LogisticRegression
-        and last.solver != "liblinear"
-        and getattr(last, "multi_class", "deprecated") in ("deprecated", "auto", "multinomial")
-    )
-
-
 def way_of_learning(estimator: Any) -> str:
     """What a learner makes of sets of classes.
 
     - "linear": it is linear, and decoders weigh its bits.
+    - "jointly": it is, and a logistic regression that learns all classes at once.
     - "classes": sets are no better than classes, since it votes, or describes each class on its own.
     - "sets": they may be.
 
@@ -142,13 +126,20 @@ def way_of_learning(estimator: Any) -> str:
     >>> from sklearn.naive_bayes import GaussianNB
     >>> way_of_learning(LinearSVC()), way_of_learning(GaussianNB()), way_of_learning(SVC())
     ('linear', 'classes', 'sets')
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> way_of_learning(LogisticRegression()), way_of_learning(LogisticRegression(solver="liblinear"))
+    ('jointly', 'linear')
     """
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+    from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 
     last = last_step(estimator)
     if describes_classes(last) or isinstance(last, KNeighborsClassifier | RadiusNeighborsClassifier):
         return "classes"
+    if type(last) is LogisticRegression and last.solver != "liblinear":
+        is_joint = getattr(last, "multi_class", "deprecated") in ("deprecated", "auto", "multinomial")
+        return "jointly" if is_joint else "linear"
     is_discriminant = isinstance(last, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
     return "linear" if learns_linearly(estimator) and not is_discriminant else "sets"
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.arrays import bounded_margins
-from codekin._system.parallel import n_workers, share_work, with_workers
+from codekin._system.parallel import share_work, with_workers
 from codekin._system.rows import n_samples_in
 from codekin.code import Code, Codebook, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.learners.estimators import (
@@ -239,8 +239,8 @@ class IndependentBits:
 
     def _shared(self, fit: Callable[[_Lesson, Any], Any], lesson: _Lesson, parts: Sequence[Any]) -> EstimatorBits:
         """Fit every bit, here or in joblib's workers."""
-        with with_workers(self.n_jobs):
-            if n_workers() > 1:
+        with with_workers(self.n_jobs) as n_workers:
+            if n_workers > 1:
                 return EstimatorBits(list(share_work(fit, lesson, parts)))
         return EstimatorBits([fit(lesson, part) for part in parts])
 

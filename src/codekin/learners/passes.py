@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from codekin._system.arrays import check_learned
 from codekin._system.checkpoints import Checkpoint, CheckpointError
 from codekin._system.memory import give_back
-from codekin._system.parallel import n_workers, output_array, share_work, with_workers
+from codekin._system.parallel import output_array, share_work, with_workers
 from codekin.code import Code
 from codekin.learners.compact import decompressed
 from codekin.learners.linear import Float32Array, LinearBits, Validation, score_of
@@ -61,10 +61,10 @@ def fit_blocks(
     """Learn the columns of a code in passes over all samples, in blocks if they take too much memory together."""
     rows = training_rows(learner, samples, code)
     lesson: Lesson[Any] = learner._lesson(rows, code)
-    with with_workers(getattr(learner, "n_jobs", None)):
-        blocks = lesson.blocks(validation, n_workers())
+    with with_workers(getattr(learner, "n_jobs", None)) as n_workers:
+        blocks = lesson.blocks(validation, n_workers)
         seeds = [int(seed) for seed in np.random.default_rng(rng).integers(2**63, size=learner.n_epochs)]
-        passes = SharedPasses if n_workers() > 1 else Passes
+        passes = SharedPasses if n_workers > 1 else Passes
         bits = passes(rows, lesson, seeds, learner.patience, validation, callbacks).fit(blocks)
     return lesson.completed(bits)
 

@@ -20,8 +20,8 @@ from codekin.learners.linear import Float32Array
 from codekin.learners.online import OnlineLearner
 from codekin.learners.training import Block, LearningBits, Lesson
 from codekin.learners.training_rows import StreamedRows, TrainingRows, checksum, pass_order
-from codekin.learners.tree_nodes import SoftmaxSteps
-from codekin.learners.tree_samples import BYTES_PER_WEIGHT
+from codekin.learners.tree_nodes import Workspace
+from codekin.learners.tree_samples import BYTES_PER_WEIGHT, Node
 
 MAX_MARGIN = 30.0
 """Margins beyond this are clipped while learning: such a bit is decided."""
@@ -29,6 +29,10 @@ MAX_EXPONENT = 650.0
 """The score of a path may not exceed this, so that sums over paths do not overflow."""
 UPDATES_AT_ONCE = 3 * 10**7
 """How many weights are updated before it returns to Python: about a tenth of a second."""
+LEAST_WEIGHT = 0.35
+"""Smaller weights are dropped as soon as their node is trained. That is most of them, at the same accuracy: of the
+validation samples of 12,582 classes, 47.7, 47.8 and 48.0 % are right with 0.2, 0.3 and 0.4, in 6.6, 5.7 and 5.2 MB; of
+two trees of 102,673 classes 39.3, 39.5 and 39.4 %, in 72, 54 and 46 MB."""
 BITS_PER_DAMPING = 12
 """The number of bits of a dense codeword per unit of damping: their steps add up in the score of a class."""
 
@@ -116,6 +120,38 @@ class SoftmaxBits(LearningBits):
             some = order[start : start + n_steps_at_once]
             paths.learn(samples, some, step, self.state)
             yield replace(self, n_steps=self.n_steps + start + len(some))
+
+
+@dataclass(frozen=True)
+class SoftmaxSteps:
+    """How a node is learned: by Newton steps of a softmax over its children, with curvatures for all weights.
+
+    Of samples with several labels it is a logistic regression for each child.
+    """
+
+    step: float
+    curvature: float
+    """The first one of every weight."""
+    merges: ClassVar[bool] = True
+    """Features that have the same values in all samples share a state."""
+    least_weight: ClassVar[float] = LEAST_WEIGHT
+    """Up to which size weights are dropped."""
+
+    def begun(self, workspace: Workspace, node: Node, n_features: int) -> Any:
+        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children), and the sets of children."""
+        state = workspace.zeros("state", n_features, 2, node.n_children)
+        state[:, 1] = self.curvature
+        return state, node.sets
+
+    def make(self, rows: tuple[Any, ...], children: Any, weights: Any, order: NDArray[np.int64], state: Any) -> None:
+        from codekin.kernels.label_tree import node_softmax_pass
+        from codekin.kernels.logistic import node_logistic_pass
+
+        learned, sets = state
+        if sets is None:
+            node_softmax_pass(*rows, children, weights, order, self.step, learned)
+        else:
+            node_logistic_pass(*rows, children, sets, weights, order, self.step, learned)
 
 
 @dataclass(frozen=True, eq=False)

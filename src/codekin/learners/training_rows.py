@@ -209,17 +209,32 @@ class StreamedRows:
             yield samples, order(samples.n_rows, int(rng.integers(2**63)))
 
 
-def training_rows(learner: Any, samples: Samples, code: Code) -> TrainingRows | StreamedRows:
-    """Checked samples, without class -1, with a feature that is 1 if there is a bias; on disk if they are there."""
+def training_rows(
+    learner: Any, samples: Samples, code: Code, *, has_targets: bool = False
+) -> TrainingRows | StreamedRows:
+    """Checked samples, without class -1, with a feature that is 1 if there is a bias; on disk if they are there.
+
+    A sample with several labels is one for each, unless the learner has its own ``targets``, as :class:`LabelSets`.
+    """
     code.codebook.check_learner(type(learner).__name__, False)
+    if not has_targets:
+        samples = samples.of_each_label()
+    elif learner.class_weight is not None:
+        raise ValueError(
+            f"The 'class_weight' parameter of {type(learner).__name__} needs one label per sample: the weight of a "
+            f"sample counts for all of its labels. Got class_weight={learner.class_weight!r} and several labels."
+        )
+    else:
+        samples = replace(samples, class_index=np.zeros(len(samples), dtype=np.intp))
     if (samples.class_index < 0).any():
         samples = samples.at(np.flatnonzero(samples.class_index >= 0))
     X, given = samples.X, (samples.class_index, code.n_classes, samples.weights, learner.class_weight)
+    has_bias = learner.fit_intercept or has_targets
     if isinstance(X, StoredRows):
         if learner.bytes_per_sample:
             name = type(learner).__name__
             raise ValueError(f"{name} learns from samples in memory. Got rows on disk; use Softmax or AROW instead.")
         classes, weights = checked_labels(X.shape[0], *given)
-        return StreamedRows(X, classes, weights, code.n_classes, learner.fit_intercept, learner.shuffle)
+        return StreamedRows(X, classes, weights, code.n_classes, has_bias, learner.shuffle)
     check_single_precision(X, is_to_learn_from=True)
-    return TrainingRows.of(X, *given, has_bias=learner.fit_intercept)
+    return TrainingRows.of(X, *given, has_bias=has_bias)

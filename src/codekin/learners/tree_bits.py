@@ -16,7 +16,7 @@ from scipy import sparse
 
 from codekin._system.arrays import as_narrow, writeable
 from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
-from codekin._system.rows import SparseRows
+from codekin._system.rows import LARGEST_INT32, SparseRows
 from codekin.code import FloatArray, IntArray
 from codekin.code.tree import TreeGraph
 from codekin.learners.compact import PRECISIONS, Precision
@@ -28,6 +28,8 @@ BYTES_PER_CHUNK = 36
 FILLED_SHARE = 0.2
 """A chunk with weights for this share of a node's children has zeros for the others while it predicts, at most four for
 each weight: adding a whole row is several times as fast as looking up children."""
+CHUNKS_AT_ONCE = 2**14
+"""While they are filled with zeros."""
 LARGEST_STEP = 127
 WEIGHTS_AT_ONCE = 2**18
 """How many weights are rounded at a time; each takes about 30 bytes meanwhile."""
@@ -45,6 +47,7 @@ class TreeBits(LinearForm):
     - ``weights`` of shape (n_weights,): floats, or steps from -127 to 127 on a geometric scale.
     - ``scale``: the size of step 1 and of step 127; None for floats.
     - ``curvatures``: those of the weights; None for finished predictors, which cannot learn further.
+    - ``link``: whether probabilities of a node's children are the "softmax" of their margins, or each is "logistic".
     """
 
     kept_shares = 2 * KEPT_SHARES  # it is sparse already
@@ -59,6 +62,7 @@ class TreeBits(LinearForm):
     bias: Float32Array = field(repr=False)
     curvatures: Float32Array | None = field(default=None, repr=False)
     n_threads: int | None = None
+    link: str = "softmax"
 
     def __post_init__(self) -> None:
         for name in ("counts", "nodes", "lengths", "children"):
@@ -78,27 +82,37 @@ class TreeBits(LinearForm):
 
     @cached_property
     def values(self) -> Float32Array:
+        return self._values_at(slice(None))
+
+    def _values_at(self, some: slice) -> Float32Array:
         if self.scale is None:
-            return np.asarray(self.weights, dtype=np.float32)
-        return sizes_of_steps(self.scale)[self.weights.view(np.uint8)]
+            return np.asarray(self.weights[some], dtype=np.float32)
+        return sizes_of_steps(self.scale)[self.weights[some].view(np.uint8)]
 
     @cached_property
     def kernel_arrays(self) -> tuple[Any, ...]:
         """The weights as kernels take them: chunks with many of a node's children have all of them."""
-        chunk_indptr = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
-        n_children = np.diff(self.tree.first_bits)[self.nodes.astype(np.intp)]
+        chunk_indptr, nodes = np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]), self.nodes.astype(np.int32)
+        n_children = np.diff(self.tree.first_bits).astype(np.int32)[nodes]
         is_long = self.lengths >= FILLED_SHARE * n_children
-        starts = np.concatenate([[0], np.cumsum(np.where(is_long, n_children, self.lengths), dtype=np.int64)])
-        stored = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
-        places = np.repeat(starts[:-1] - np.where(is_long, 0, stored), self.lengths)
-        places += np.where(np.repeat(is_long, self.lengths), self.children, np.arange(len(self.weights)))
+        narrow = np.int32 if len(self.weights) <= FILLED_SHARE * LARGEST_INT32 else np.int64
+        starts = np.zeros(len(nodes) + 1, dtype=narrow)
+        np.cumsum(np.where(is_long, n_children, self.lengths), out=starts[1:])
         children, values = np.zeros(starts[-1], self.children.dtype), np.zeros(starts[-1], np.float32)
-        children[places], values[places] = self.children, self.values
-        return chunk_indptr, self.nodes.astype(np.int32), starts, children, values, writeable(self.bias)
+        stop = 0
+        for first in range(0, len(nodes), CHUNKS_AT_ONCE):
+            own = slice(first, first + CHUNKS_AT_ONCE)
+            lengths = self.lengths[own].astype(np.intp)
+            some = slice(stop, stop := stop + int(lengths.sum()))
+            number = np.arange(stop - some.start) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+            number = np.where(np.repeat(is_long[own], lengths), self.children[some], number)
+            places = np.repeat(starts[:-1][own], lengths) + number
+            children[places], values[places] = self.children[some], self._values_at(some)
+        return chunk_indptr, nodes, starts, children, values, writeable(self.bias)
 
     @cached_property
-    def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self.tree.first_bits.astype(np.int64), self.tree.children.astype(np.int64)
+    def kernel_tree(self) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+        return self.tree.first_bits.astype(np.int64), self.tree.children.astype(np.int64), self.link == "logistic"
 
     @cached_property
     def paths(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -216,10 +230,12 @@ class TreeMargins:
 
         leaves, logs = np.empty((len(self), n), dtype=np.int64), np.empty((len(self), n))
 
+        weights = self.bits.kernel_tree, self.bits.kernel_arrays
+
         def fill(start: int, stop: int) -> None:
             own = leaves[start:stop], logs[start:stop]
-            arguments: Any = *self._kernel_arguments(start, stop), beam, np.float32(1 / temperature), max_loss_gap, *own
-            search_leaves(*arguments)
+            search: Any = beam, np.float32(1 / temperature), max_loss_gap
+            search_leaves(self._arrays_of(start, stop), *weights, *search, *own)
 
         run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
         return leaves.astype(np.intp, copy=False), logs
@@ -231,18 +247,17 @@ class TreeMargins:
         wanted = np.ascontiguousarray(leaves, dtype=np.int64)
         logs = np.empty(wanted.shape)
 
+        weights, paths = (self.bits.kernel_tree, self.bits.kernel_arrays), self.bits.paths
+
         def fill(start: int, stop: int) -> None:
-            own = *self.bits.paths, wanted[start:stop], logs[start:stop]
-            arguments: Any = *self._kernel_arguments(start, stop), np.float32(1 / temperature), *own
-            leaf_probabilities(*arguments)
+            own: Any = np.float32(1 / temperature), *paths, wanted[start:stop], logs[start:stop]
+            leaf_probabilities(self._arrays_of(start, stop), *weights, *own)
 
         run_blocks(fill, len(self), block=SAMPLES_PER_BLOCK, n_threads=self.bits.n_threads)
         return logs
 
-    def _kernel_arguments(self, start: int, stop: int) -> tuple[Any, ...]:
-        rows = self.rows
-        own = rows.indptr[start : stop + 1], rows.indices, rows.values
-        return own, self.bits.kernel_tree, self.bits.kernel_arrays
+    def _arrays_of(self, start: int, stop: int) -> tuple[Any, ...]:
+        return self.rows.indptr[start : stop + 1], self.rows.indices, self.rows.values
 
 
 class LearnedNode(NamedTuple):
@@ -268,6 +283,7 @@ def gathered(
     n_features: int,
     found: dict[int, LearnedNode],
     bias: Float32Array | None,
+    link: str = "softmax",
     *,
     learns_on: bool,
     n_threads: int | None,
@@ -311,7 +327,7 @@ def gathered(
         children, weights = children[:n_kept], weights[:n_kept]
         curvatures = None if curvatures is None else curvatures[:n_kept]
     counts = np.bincount(features, minlength=n_features)
-    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads)
+    return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads, link)
 
 
 class WeightsByNode(NamedTuple):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from threading import Condition, Lock
 from time import perf_counter
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,9 +67,10 @@ class Workspace:
         return array
 
     def _array(self, name: str, length: int, dtype: type = np.float32) -> NDArray[Any]:
-        if name not in self._arrays or length > len(self._arrays[name]):
-            self._arrays.pop(name, None)  # before the larger one is made
+        if name not in self._arrays:
             self._arrays[name] = np.empty(length, dtype=dtype)
+        elif length > len(self._arrays[name]):
+            self._arrays[name].resize(length, refcheck=False)  # no node uses it now
         return self._arrays[name][:length]
 
 
@@ -193,10 +194,6 @@ class FinishedNodes:
         self._kept(sum(node.nbytes for node in self.nodes.values()))
 
 
-LEAST_WEIGHT = 0.35
-"""Smaller weights are dropped as soon as their node is trained. That is most of them, at the same accuracy: of the
-validation samples of 12,582 classes, 47.7, 47.8 and 48.0 % are right with 0.2, 0.3 and 0.4, in 6.6, 5.7 and 5.2 MB; of
-two trees of 102,673 classes 39.3, 39.5 and 39.4 %, in 72, 54 and 46 MB."""
 SHARES_PER_WORKER = 16
 """Each worker gets its nodes in about this many batches."""
 
@@ -232,30 +229,6 @@ class _Job(NamedTuple):
     memory: NodeMemory | None
 
 
-@dataclass(frozen=True)
-class SoftmaxSteps:
-    """How a node is learned: by Newton steps of a softmax over its children, with curvatures for all weights."""
-
-    step: float
-    curvature: float
-    """The first one of every weight."""
-    merges: ClassVar[bool] = True
-    """Features that have the same values in all samples share a state."""
-    least_weight: ClassVar[float] = LEAST_WEIGHT
-    """Up to which size weights are dropped."""
-
-    def begun(self, workspace: Workspace, n_samples: int, n_features: int, n_children: int) -> Any:  # noqa: ARG002
-        """Weights 0 and equal curvatures, of shape (n_features, 2, n_children)."""
-        state = workspace.zeros("state", n_features, 2, n_children)
-        state[:, 1] = self.curvature
-        return (state,)
-
-    def make(self, rows: tuple[Any, ...], children: Any, weights: Any, order: NDArray[np.int64], state: Any) -> None:
-        from codekin.kernels.label_tree import node_softmax_pass
-
-        node_softmax_pass(*rows, children, weights, order, self.step, *state)
-
-
 class _Passes(NamedTuple):
     """How every node is trained."""
 
@@ -286,7 +259,7 @@ def _fitted(
     n_threads = own.affordable_threads(learner.max_memory, nodes, learner.n_threads or available_threads())
     seed = int(np.random.default_rng(rng).integers(2**63))
     steps = learner._node_steps(code.codebook, own.mean_squared_norm)
-    passes = _Passes(n_epochs, steps, learner.shuffle, seed, learner.fit_intercept, learns_on)
+    passes = _Passes(n_epochs, steps, learner.shuffle, seed, own.has_bias, learns_on)
     before = None if begun is None else WeightsByNode.of(begun)
     memory = NodeMemory(learner.max_memory)
     training = checkpoints and {
@@ -296,9 +269,10 @@ def _fitted(
         "curvature": passes.steps.curvature,
         "n_samples": len(own.leaves),
         "n_features": own.n_features,
-        "samples_checksum": given.checksum,
+        "samples_checksum": given.checksum + own.checksum,
         "tree_checksum": checksum(tree.first_bits, tree.spans, code.assignment.codeword_of_class),
     }
+    del given  # its weights and classes by row
     finished = FinishedNodes(work, checkpoints, training or {}, memory.keep)
     left = [node for node in nodes if node not in finished.nodes]
     groups = own.groups(left, 1 if n_workers() == 1 else SHARES_PER_WORKER * n_workers())
@@ -320,7 +294,9 @@ def _fitted(
         found |= {node: before.left_over(node, nothing) for node in range(tree.n_nodes) if node not in found}
     # The bias of earlier bits corrects for the class sizes.
     bias = None if own.has_bias else np.zeros(tree.n_edges, np.float32) if begun is None else begun.bias
-    return gathered(tree, own.n_features - own.has_bias, found, bias, learns_on=learns_on, n_threads=learner.n_threads)
+    n_features = own.n_features - own.has_bias
+    bits = gathered(tree, n_features, found, bias, own.link, learns_on=learns_on, n_threads=learner.n_threads)
+    return own.as_log_odds(bits, getattr(learner, "usual_temperature", 1.0))
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:
@@ -358,7 +334,8 @@ def _trained(
 ) -> tuple[tuple[Any, ...], NDArray[np.int32], NDArray[np.int32]]:
     """The state of a node after all passes, the weights in the first array, the features, and the state of each."""
     passes, samples, begun, _, _ = job
-    start, stop, n_entries, n_children, children, weights, is_large = samples.node(node)
+    own_node = samples.node(node)
+    start, stop, n_entries, _, children, weights, is_large, _ = own_node
     number_of_feature = workspace.number_of_feature
     if is_large:
         features = samples.features_on_disk(start, stop)
@@ -369,7 +346,7 @@ def _trained(
         merges = passes.steps.merges and begun is None
         features, numbers = samples.copy_rows(start, stop, own, number_of_feature, merges=merges)
     n_numbers = int(numbers.max(initial=-1)) + 1
-    state = passes.steps.begun(workspace, stop - start, n_numbers, n_children)
+    state = passes.steps.begun(workspace, own_node, n_numbers)
     if begun is not None:
         begun.put_into(state[0], node, features)
     for epoch in range(passes.n_epochs):

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codekin._system.memory import available_memory, in_units
-from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, SparseRows, StoredRows
+from codekin._system.rows import BYTES_PER_ROW, BYTES_PER_VALUE, LARGEST_INT32, SparseRows, StoredRows
 from codekin.code import Code, FloatArray, IntArray
 from codekin.code.tree import TreeGraph
-from codekin.learners.training_rows import StreamedRows, TrainingRows, compressed_rows, training_rows
+from codekin.learners.label_sets import NodeSets
+from codekin.learners.training_rows import StreamedRows, TrainingRows, checksum, compressed_rows, training_rows
+from codekin.learners.tree_bits import TreeBits
 from codekin.samples import Samples
 
 SHARE_OF_BLOCK = 4
@@ -28,7 +30,10 @@ ROWS_AT_ONCE = 10_000
 
 
 class Node(NamedTuple):
-    """The samples of a node: their places, the child that each is below, and their weights."""
+    """The samples of a node: their places, the child that each is below, and their weights.
+
+    Samples with several labels may be below several children: ``children`` are then the rows of ``sets``.
+    """
 
     start: int
     stop: int
@@ -38,6 +43,7 @@ class Node(NamedTuple):
     weights: FloatArray
     is_large: bool
     """Whether their rows have to stay on disk because they take too much memory."""
+    sets: NDArray[np.int8] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +52,7 @@ class TreeSamples:
 
     - ``held``: rows, in memory or on disk; those in memory include the feature of the bias.
     - ``row_of_place``: the row of each held sample, from place ``first_place`` on.
-    - ``leaves``, ``weights``: of all samples, by place.
+    - ``leaves``, ``weights``: of all samples, by place; no weights if all are 1.
     - ``entries_before``: how many entries the samples before each place have.
     - ``mean_squared_norm``: of the samples that are not empty.
     - ``bytes_per_sample``: what learning takes for each sample and child, besides the rows.
@@ -54,15 +60,19 @@ class TreeSamples:
 
     tree: TreeGraph
     held: SparseRows | StoredRows
-    row_of_place: IntArray
-    leaves: IntArray
-    weights: FloatArray
+    row_of_place: NDArray[Any]
+    leaves: NDArray[np.int32]
+    weights: FloatArray | None
     entries_before: NDArray[np.int64]
     n_features: int
     has_bias: bool
     mean_squared_norm: float
     bytes_per_sample: int = 0
     first_place: int = 0
+    link: ClassVar[str] = "softmax"
+    """From the margins of a node's children to their probabilities."""
+    bytes_per_target: ClassVar[int] = 0
+    """What its targets take for each sample and child."""
 
     @classmethod
     def of(cls, learner: Any, samples: Samples, code: Code) -> tuple[TreeSamples, TrainingRows | StreamedRows]:
@@ -71,9 +81,20 @@ class TreeSamples:
         ``learner`` has the class weights, the damping and ``fit_intercept``.
         """
         tree: TreeGraph = code.codebook.graph
-        given = training_rows(learner, samples, code)
-        leaves = code.assignment.codeword_of_class[given.class_of_sample]
-        order = np.argsort(leaves, kind="stable")
+        given = training_rows(learner, samples, code, has_targets=samples.labels is not None)
+        kind, further = cls, dict[str, Any]()
+        has_bias = bool(learner.fit_intercept or samples.labels is not None)
+        if samples.labels is None:
+            leaves = code.assignment.codeword_of_class[given.class_of_sample]
+            order = np.argsort(leaves, kind="stable")
+            leaves = leaves[order]
+        else:
+            kind, starts = SharedSamples, samples.labels.indptr.astype(np.intp)
+            leaves = code.assignment.codeword_of_class[samples.labels.indices]
+            of_nodes = NodeSets.of(tree, starts, leaves)
+            further, order = {"of_nodes": of_nodes, "targets": checksum(starts, leaves)}, of_nodes.rows
+        order = order.astype(np.int32 if len(order) <= LARGEST_INT32 else np.int64)
+        has_weights = samples.weights is not None or learner.class_weight is not None
         held: SparseRows | StoredRows
         if isinstance(given, StreamedRows):
             held = given.X
@@ -82,22 +103,32 @@ class TreeSamples:
         else:
             held = given.rows
             lengths = np.diff(given.rows.indptr)
-        return cls(
+        return kind(
             tree,
             held,
             order,
-            leaves[order],
-            given.weight_of_sample[order],
+            leaves.astype(np.int32),
+            given.weight_of_sample[order] if has_weights else None,
             np.concatenate([[0], np.cumsum(lengths[order], dtype=np.int64)]),
             given.n_features,
-            bool(learner.fit_intercept),
-            _mean_squared_norm(held, has_bias=bool(learner.fit_intercept)),
+            has_bias,
+            _mean_squared_norm(held, has_bias=has_bias),
             learner.bytes_per_sample,
+            **further,
         ), given
+
+    @property
+    def checksum(self) -> str:
+        """What to add to a checksum of the rows."""
+        return ""
+
+    def as_log_odds(self, bits: TreeBits, usual_temperature: float) -> TreeBits:  # noqa: ARG002
+        """The bits as they are: only the differences of their margins count."""
+        return bits
 
     def span(self, node: int) -> tuple[int, int]:
         """The first place of a node and one past its last."""
-        start, stop = np.searchsorted(self.leaves, self.tree.spans[node])
+        start, stop = np.searchsorted(self.leaves, self.tree.spans[node].astype(np.int32))
         return int(start), int(stop)
 
     def n_children(self, node: int) -> int:
@@ -116,8 +147,11 @@ class TreeSamples:
         first, n_children = int(self.tree.first_bits[node]), self.n_children(node)
         starts = self.tree.bit_starts[first : first + n_children]
         children = np.searchsorted(starts, self.leaves[start:stop], side="right") - 1
-        n_entries, weights = self.n_entries(start, stop), self.weights[start:stop]
-        return Node(start, stop, n_entries, n_children, children, weights, self.is_large(node))
+        n_entries = self.n_entries(start, stop)
+        return Node(start, stop, n_entries, n_children, children, self._weights(start, stop), self.is_large(node))
+
+    def _weights(self, start: int, stop: int) -> FloatArray:
+        return np.ones(stop - start) if self.weights is None else self.weights[start:stop]
 
     def copy_rows(
         self, start: int, stop: int, own: SparseRows, number_of_feature: NDArray[np.int32], *, merges: bool
@@ -145,7 +179,7 @@ class TreeSamples:
 
         def needed(n_features: int) -> int:
             of_rows = 0 if self.is_on_disk else n_entries * BYTES_PER_VALUE
-            of_rows += (stop - start) * n_children * self.bytes_per_sample
+            of_rows += (stop - start) * n_children * (self.bytes_per_sample + self.bytes_per_target)
             return n_features * (n_children * BYTES_PER_WEIGHT + BYTES_PER_FEATURE) + of_rows
 
         most = needed(min(n_entries, self.n_features))
@@ -245,11 +279,49 @@ class TreeSamples:
         """The rows of some places in the order of the file, and which of them is whose."""
         assert isinstance(self.held, StoredRows)
         numbers = self.row_of_place[places]
-        order = np.argsort(numbers)
-        row_of = np.empty(len(order), dtype=np.int64)
-        row_of[order] = np.arange(len(order))
-        compressed, _ = compressed_rows(self.held.at(numbers[order]).in_memory(), self.has_bias)
-        return compressed, row_of
+        distinct, row_of = np.unique(numbers, return_inverse=True)
+        compressed, _ = compressed_rows(self.held.at(distinct).in_memory(), self.has_bias)
+        return compressed, row_of.astype(self.row_of_place.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedSamples(TreeSamples):
+    """Training samples with several labels: each has a place in every node above one of them, and in the root.
+
+    There always is a bias, since most children are improbable.
+
+    - ``targets``: a checksum of the labels.
+    """
+
+    of_nodes: NodeSets | None = None
+    targets: str = ""
+    link: ClassVar[str] = "logistic"
+    bytes_per_target: ClassVar[int] = 5
+    """Of each sample and child: whether it is below, also as a sign."""
+
+    @property
+    def checksum(self) -> str:
+        """That of the labels."""
+        return self.targets
+
+    def as_log_odds(self, bits: TreeBits, usual_temperature: float) -> TreeBits:
+        """The bits with margins divided by the usual temperature of their learner; the weights are changed in place."""
+        for values in (bits.weights, bits.bias):
+            np.multiply(values, np.float32(1 / usual_temperature), out=values)
+        return bits
+
+    def span(self, node: int) -> tuple[int, int]:
+        """The first place of a node and one past its last."""
+        assert self.of_nodes is not None
+        start, stop = self.of_nodes.first_places[node : node + 2]
+        return int(start), int(stop)
+
+    def node(self, node: int) -> Node:
+        (start, stop), n_children = self.span(node), self.n_children(node)
+        assert self.of_nodes is not None
+        of_sample, sets = self.of_nodes.sets(start, stop, n_children)
+        of_rows = self.n_entries(start, stop), n_children
+        return Node(start, stop, *of_rows, of_sample, self._weights(start, stop), self.is_large(node), sets)
 
 
 def _depths(tree: TreeGraph) -> IntArray:

@@ -68,6 +68,7 @@ class DenseRows(NamedTuple):
         """Samples without class -1 or weight, which are not copied."""
         if is_sparse(samples.X):
             raise ValueError("VectorSoftmax learns from dense samples. Got sparse ones; use Softmax or LinearSVM.")
+        samples = samples.of_each_label()
         known = np.flatnonzero(samples.class_index >= 0)
         given = None if samples.weights is None else np.asarray(samples.weights)[known]
         classes, weights = checked_labels(

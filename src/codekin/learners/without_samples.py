@@ -109,8 +109,8 @@ def approximate_out_of_fold_margins(
             margins[:, bit] = predictor.sign * CONSTANT_MARGIN
     with single_blas():  # sums must not depend on the number of threads
         for columns, X in _groups(predictors, np.flatnonzero(~is_constant), samples.X):
-            if not _are_numbers(X):
-                return None
+            if getattr(getattr(X, "dtype", None), "kind", "O") not in "biuf" or len(X.shape) != 2:
+                return None  # these are no numbers
             learners = [steps_of(predictors[bit])[-1] for bit in columns]
             lesson = _LinearLesson.of(X, entries[:, columns], is_used[:, columns], samples.weights, learners)
             if not are_few and (X.shape[1] <= MAX_FEATURES or lesson.work <= MAX_WORK):
@@ -150,10 +150,6 @@ def _groups(predictors: Sequence[Any], columns: IntArray, X: Any) -> Iterator[tu
         yield columns[is_plain], X
     for bit in columns[~is_plain]:
         yield np.array([bit]), predictors[bit][:-1].transform(X)
-
-
-def _are_numbers(X: Any) -> bool:
-    return getattr(getattr(X, "dtype", None), "kind", "O") in "biuf" and len(X.shape) == 2
 
 
 class _Objective(NamedTuple):

@@ -125,9 +125,13 @@ def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_]) -> flo
 
     Samples are grouped by the probability of their predicted class into bins of equal width.
     """
+    return float(np.abs(confidence_gaps(confidence, is_right)).sum() / len(is_right))
+
+
+def confidence_gaps(confidence: FloatArray, is_right: NDArray[np.bool_]) -> FloatArray:
+    """For each bin of :func:`confidence_error`, by how much the confidences of its samples exceed what is right."""
     bins = np.minimum((confidence * N_BINS).astype(np.intp), N_BINS - 1)
-    gaps = np.bincount(bins, weights=confidence - is_right)
-    return float(np.abs(gaps).sum() / len(is_right))
+    return np.asarray(np.bincount(bins, weights=confidence - is_right, minlength=N_BINS), dtype=np.float64)
 
 
 BETTER_MEAN = (
@@ -205,8 +209,10 @@ class Evaluation:
         return evaluation_text(self)
 
 
-def evaluation_text(each: Evaluation, what: str = "sample", which: str = "") -> str:
+def evaluation_text(each: Any, what: str = "sample", which: str = "") -> str:
     """A few lines for people, which call the samples ``what`` and then say which they are."""
+    if not isinstance(each, Evaluation):  # of several labels per sample
+        return str(each)
     unknown = f"; {counted(each.n_unknown, 'sample')} of classes without training samples" if each.n_unknown else ""
     samples = f"(on {counted(each.n_samples, what)}{which}{unknown})"
     rows = {"accuracy": f"{each.accuracy:.1%}  {samples}"}

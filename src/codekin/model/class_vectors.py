@@ -150,17 +150,22 @@ class ClassVectors:
             # The number of a class's entries takes half the space of the position where they begin.
             own = {"lengths": lengths.astype(np.uint32), "features": self.features, "steps": self.steps}
             return {**own, "scales": self.scales}
-        gap = np.diff(self.features.astype(np.int64), prepend=0)
-        firsts = self.indptr[:-1][lengths > 0]
-        gap[firsts] = self.features[firsts]
+        found = zip(*(self._gaps(*block) for block in class_blocks(self.n_classes)), strict=True)
+        parts = (np.concatenate([np.zeros(0, kind), *own]) for kind, own in zip("IHb", found, strict=True))
+        return {**dict(zip(("lengths", "gaps", "steps"), parts, strict=True)), "scales": self.scales}
+
+    def _gaps(self, start: int, stop: int) -> tuple[NDArray[np.uint32], NDArray[np.uint16], NDArray[np.int8]]:
+        """How many gaps some classes have, these, and their steps."""
+        ends = self.indptr[start : stop + 1] - self.indptr[start]
+        own = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        gap = np.diff(self.features[own].astype(np.int64), prepend=0)
+        firsts = ends[:-1][np.diff(ends) > 0]
+        gap[firsts] = self.features[own][firsts]
         n_bridges = np.maximum(gap - 1, 0) // LARGEST_GAP
-        place = np.cumsum(1 + n_bridges) - 1
-        n_written = int(place[-1]) + 1 if len(place) else 0
-        gaps, steps = np.full(n_written, LARGEST_GAP, dtype=np.uint16), np.zeros(n_written, dtype=np.int8)
-        gaps[place], steps[place] = gap - LARGEST_GAP * n_bridges, self.steps
         before = np.concatenate([[0], np.cumsum(1 + n_bridges)])
-        lengths = np.diff(before[self.indptr])
-        return {"lengths": lengths.astype(np.uint32), "gaps": gaps, "steps": steps, "scales": self.scales}
+        gaps, steps = np.full(before[-1], LARGEST_GAP, dtype=np.uint16), np.zeros(before[-1], dtype=np.int8)
+        gaps[before[1:] - 1], steps[before[1:] - 1] = gap - LARGEST_GAP * n_bridges, self.steps[own]
+        return np.diff(before[ends]).astype(np.uint32), gaps, steps
 
     def to_csr(self, first: int = 0, last: int | None = None) -> sparse.csr_array:
         """The vectors, or those of some classes, as a sparse matrix of shape (n_classes, n_features), float32."""

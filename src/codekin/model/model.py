@@ -8,10 +8,9 @@ probability of the candidates and redistributes it in proportion to ``exp(-final
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from codekin.learners import FittedBits
 from codekin.learners.linear import single_margins
 from codekin.model.paths import RANKED, RankedPaths
 from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import Marginals, code_log_proba
 from codekin.model.reranking import CANDIDATES_PER_BLOCK, Candidates, RankedCodes, Reranking, with_candidates
 from codekin.samples import rows_at
 
@@ -72,6 +72,11 @@ class FittedCode:
         """
         return cls(code, bits, decoder_of(code, loss, is_weighted=is_weighted))
 
+    def __post_init__(self) -> None:
+        link = getattr(self.bits, "link", "softmax")
+        if getattr(self.decoder, "link", link) != link:
+            object.__setattr__(self, "decoder", replace(cast("Any", self.decoder), link=link))
+
     def with_narrow_beam(self) -> FittedCode:
         """The same in less time, for candidate lists of very many samples, if its decoder searches."""
         return replace(self, decoder=self.decoder.with_narrow_beam())
@@ -97,6 +102,8 @@ class Model:
     probability_decoder : Decoder, optional
         Turns margins into the losses that become probabilities, by default the decoder of the code. Log-odds have a
         loss of their own, which may differ from the decoding loss.
+    marginals : Marginals, optional
+        Turns the final losses into the probabilities of several labels per sample, instead of all of the above.
 
     Attributes
     ----------
@@ -116,6 +123,7 @@ class Model:
     prior: ClassPrior | None = field(default=None, repr=False)
     temperature: float = 1.0
     probability_decoder: Decoder | None = field(default=None, repr=False)
+    marginals: Marginals | None = field(default=None, repr=False)
     first: FittedCode = field(init=False, repr=False)
     code: Code = field(init=False, repr=False)
     codebook: Codebook = field(init=False, repr=False)
@@ -140,6 +148,8 @@ class Model:
             raise ValueError(f"A model without a ranking has a single code. Got {len(self.codes)}.")
         if not (np.isfinite(self.temperature) and self.temperature > 0):
             raise ValueError(f"The 'temperature' of a model must be greater than 0. Got {self.temperature} instead.")
+        if self.marginals is not None:
+            self.marginals.check(self.n_classes)
         if self.prior is not None and len(self.prior.sizes) != self.n_classes:
             raise ValueError(f"There are frequencies of {len(self.prior.sizes)} classes, not of {self.n_classes}.")
 
@@ -233,7 +243,10 @@ class Model:
         """
         check_k(k, self.n_classes)
         margins = self.lazy_margins(X)
-        if self.ranking is None:
+        if self.marginals is not None:
+            classes, losses = self.top_k(X, k)
+            logs = self.marginals.log_probabilities(losses)
+        elif self.ranking is None:
             classes, logs = self.probability_decoders[0].most_probable(margins[0], k, self.temperature)
         else:
             found, of_found = self._candidate_log_proba(X, margins)
@@ -285,11 +298,14 @@ class Model:
 
     def _log_proba_of(self, X: Any, classes: IntArray, *, is_every: bool = False) -> FloatArray:
         """The logarithms of the probabilities of some classes of each sample; minus infinity for class -1."""
-        margins = self.lazy_margins(X)
-        logs = code_log_proba(self, margins, classes)(self.temperature)
-        if self.ranking is not None:
-            found = self._candidate_log_proba(X, margins)
-            logs = with_candidates(logs, None if is_every else classes, *found, self.n_classes)
+        if self.marginals is not None:
+            logs = self.marginals.log_probabilities_of(self.class_losses(X), classes)
+        else:
+            margins = self.lazy_margins(X)
+            logs = code_log_proba(self, margins, classes)(self.temperature)
+            if self.ranking is not None:
+                found = self._candidate_log_proba(X, margins)
+                logs = with_candidates(logs, None if is_every else classes, *found, self.n_classes)
         if self.prior is not None:
             rows = self.prior.rows(X)
             logs[rows] = np.append(self.prior.log_probabilities, -np.inf)[classes[rows]]
@@ -358,21 +374,3 @@ class Model:
         """The codes as their kind is ranked; an error if it is not, or if they cannot be ranked together."""
         codes, decoders = zip(*((each.code, each.decoder) for each in self.codes), strict=True)
         return RANKED.get(self.codebook.kind, RankedPaths)(codes, decoders, self.n_threads)
-
-
-def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
-    """The log-probabilities of some classes before any re-ranking, as a function of the temperature.
-
-    ``margins`` are those of each code, ``classes`` of shape (n_samples, n); -1 for none, whose probability is 0.
-    """
-    from scipy.special import logsumexp
-
-    pairs = zip(model.probability_decoders, margins, strict=True)
-    of_codes = [decoder.log_proba_of(part, classes) for decoder, part in pairs]
-
-    def at(temperature: float) -> FloatArray:
-        logs = [own(temperature) for own in of_codes]
-        mean = logs[0] if len(logs) == 1 else logsumexp(logs, axis=0) - np.log(len(logs))
-        return np.where(classes >= 0, mean, -np.inf)
-
-    return at

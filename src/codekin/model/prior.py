@@ -18,9 +18,14 @@ from codekin.samples import Samples
 
 @dataclass(frozen=True, eq=False)
 class ClassPrior:
-    """How frequent classes are, up to a factor, among sparse rows without an entry: integers or single precision."""
+    """How frequent classes are, up to a factor, among sparse rows without an entry: integers or single precision.
+
+    ``total``: of what the sizes are shares, by default of their sum; with several labels per sample they may add up to
+    more.
+    """
 
     sizes: NDArray[Any] = field(repr=False)
+    total: float | None = None
 
     def __post_init__(self) -> None:
         if self.sizes.ndim != 1 or not (self.sizes >= 0).all() or not 0 < self.sizes.sum(dtype=np.float64) < np.inf:
@@ -33,16 +38,21 @@ class ClassPrior:
         Samples without features get extra weight: each counts as much as all samples together, divided by
         ``n_classes``.
         """
+        n_empty, n_all = ((_row_lengths(samples.X) == 0).sum(), len(samples)) if samples.labels is not None else (0, 0)
+        samples = samples.of_each_label(is_shared=False)
         lengths, classes, weights = _row_lengths(samples.X), samples.class_index, samples.weights
         is_known = classes >= 0
         sizes, own = (
             np.bincount(classes[rows], None if weights is None else np.asarray(weights, np.float64)[rows], n_classes)
             for rows in (is_known, (lengths == 0) & is_known)
         )
+        total = sizes.sum() * n_all / len(samples) if samples else 0.0
         if ((lengths == 0) & is_known).any():
-            sizes = own + sizes * (n_classes / sizes.sum())
+            factor = n_classes / sizes.sum()
+            sizes, total = own + sizes * factor, n_empty + total * factor
         is_whole = (sizes == np.rint(sizes)).all()
-        return cls(as_narrow(sizes.astype(np.int64)) if is_whole else sizes.astype(np.float32))
+        narrow = as_narrow(sizes.astype(np.int64)) if is_whole else sizes.astype(np.float32)
+        return cls(narrow, float(total) if n_all else None)
 
     @cached_property
     def order(self) -> IntArray:
@@ -51,6 +61,8 @@ class ClassPrior:
 
     @cached_property
     def probabilities(self) -> FloatArray:
+        if self.total is not None:
+            return np.minimum(np.asarray(self.sizes, dtype=np.float64) / self.total, 1.0)
         return np.asarray(self.sizes / self.sizes.sum(dtype=np.float64))
 
     @cached_property

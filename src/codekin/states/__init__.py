@@ -35,7 +35,8 @@ from codekin.states.values import PLAIN, Json, ModelFolderError, check, checked,
 __all__ = ["ModelFolderError", "SavedClassifier", "State", "Subclasses"]
 
 FORMAT = "codekin-model"
-FORMAT_VERSION = 8
+FORMAT_VERSION, VERSION_OF_ONE_LABEL = 9, 8
+"""The version of models of several labels per sample; those of one label are as they were."""
 """Since version 2 weights may take one or two bytes; since version 3 vocabularies share prefixes of words; since
 version 4 parameters of both classifiers have the same names; since version 5 a code may be a tree; since version 6 an
 index may list candidates; since version 7 codewords may be real, and classes may have several parts; since
@@ -101,7 +102,8 @@ class State(NamedTuple):
         arrays: Arrays = {}
         learners: list[Any] = []
         versions = {"codekin": __version__, **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")}}
-        description: Json = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": versions}
+        written = VERSION_OF_ONE_LABEL if model.marginals is None else FORMAT_VERSION
+        description: Json = {"format": FORMAT, "format_version": written, "versions": versions}
         description |= describe_model(model, arrays, learners, is_alone=classifier is None)
         if classifier is not None:
             description["classifier"] = _describe_classifier(classifier, arrays, learners)

@@ -142,13 +142,15 @@ def _bias(arrays: Arrays, code: Code) -> NDArray[Any]:
 
 # ----- predictors of a tree -----------------------------------------------------------------------------------------
 
+LINKS = "softmax", "logistic"
 CHUNKS = ("counts", "nodes", "lengths", "children", "weights")
 
 
 def _write_tree(bits: TreeBits, arrays: Arrays, _: list[Any]) -> Json:
     arrays["bias"] = bits.bias
     arrays.update({f"chunk_{name}": getattr(bits, name) for name in CHUNKS})
-    return {"scale": None if bits.scale is None else list(bits.scale)}
+    own = {} if bits.link == LINKS[0] else {"link": bits.link}
+    return {"scale": None if bits.scale is None else list(bits.scale), **own}
 
 
 def _read_tree(description: Json, arrays: Arrays, _: list[Any], code: Code) -> TreeBits:
@@ -168,9 +170,10 @@ def _read_tree(description: Json, arrays: Arrays, _: list[Any], code: Code) -> T
         "a weight is for a child that its node does not have",
     )
     _check_increasing(children, chunk, "the children of a chunk's weights")
-    return TreeBits(
-        tree, counts, nodes, lengths, children, weights, _scale(description["scale"], weights), _bias(arrays, code)
-    )
+    link = description.get("link", LINKS[0])
+    check(link in LINKS, f"'link' must be one of {', '.join(LINKS)}. Got {shortened(link)}")
+    scale, bias = _scale(description["scale"], weights), _bias(arrays, code)
+    return TreeBits(tree, counts, nodes, lengths, children, weights, scale, bias, link=link)
 
 
 def _scale(scale: Any, weights: NDArray[Any]) -> tuple[float, float] | None:

@@ -21,9 +21,13 @@ from codekin.decoding import LOSSES, LearnedDecoder, MinimumLossDecoder, decoder
 from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import ClassVectors, features_of_gaps
 from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import Marginals
 from codekin.model.reranking import Reranking
 from codekin.states.bits import describe_bits, restore_bits
 from codekin.states.values import Json, check, checked, typed
+
+MARGINALS = {"losses": 1, "probabilities": 1, "thresholds": 1}
+"""The arrays of marginal probabilities and their dimensions."""
 
 
 def describe_model(model: Model, arrays: Arrays, learners: list[Any], *, is_alone: bool) -> Json:
@@ -38,6 +42,9 @@ def describe_model(model: Model, arrays: Arrays, learners: list[Any], *, is_alon
     }
     if model.prior is not None:
         arrays["class_frequencies"] = model.prior.sizes
+    if model.marginals is not None:
+        arrays.update({f"marginal_{name}": getattr(model.marginals, name) for name in MARGINALS})
+        description["frequencies_of"] = None if model.prior is None else model.prior.total
     if model.ranking is not None:
         description["ranking"] = _describe_ranking(model, arrays, learners)
     own: Any = model.probability_decoder
@@ -59,10 +66,16 @@ def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> tup
             codes.append(_restore_code(other, _prefixed(arrays, f"member_{number}_"), learners))
         ranking = _restore_ranking(description["ranking"], arrays)
     if "class_frequencies" in arrays:
-        prior = ClassPrior(arrays["class_frequencies"])
+        total = description.get("frequencies_of")
+        total = None if total is None else float(checked(total, "frequencies_of", "positive"))
+        prior = ClassPrior(arrays["class_frequencies"], total)
+    marginals = None
+    if "marginal_losses" in arrays:
+        own = [typed(arrays[f"marginal_{name}"], f"marginal_{name}", "float64", n) for name, n in MARGINALS.items()]
+        marginals = Marginals(*(np.array(array) for array in own))
     temperature = description.get("classifier", description).get("temperature")
     temperature = 1.0 if temperature is None else float(checked(temperature, "temperature", "positive"))
-    model = Model(tuple(codes), ranking, prior=prior, temperature=temperature)
+    model = Model(tuple(codes), ranking, prior=prior, temperature=temperature, marginals=marginals)
     if "probability_loss" in description:
         loss, is_weighted = LOSSES[description["probability_loss"]], bool(description["is_weighted"])
         model = replace(model, probability_decoder=MinimumLossDecoder(model.coding_matrix, loss, is_weighted))

@@ -14,6 +14,7 @@ from codekin.decoding.decoder import check_k
 from codekin.estimators.base import CodedClassifier
 from codekin.estimators.text_predictions import with_features
 from codekin.model import Model
+from codekin.model.probabilities import check_one_label
 
 Arrays = dict[str, NDArray[Any]]
 KINDS = ("i1", "u1", "i2", "u2", "i4", "u4", "f4")
@@ -30,6 +31,7 @@ def exported_model(classifier: Any) -> Model:
         )
     classifier._check_is_fitted()
     model: Model = classifier.model_
+    check_one_label(model, "Exported models give")
     if model.ranking is not None and model.ranking.n_indexed:
         raise ValueError(
             "Exported models rescore the candidates of a code. Got one with candidates of an index; "

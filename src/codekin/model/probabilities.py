@@ -1,0 +1,139 @@
+"""From losses to probabilities: of one class among all, or marginal ones, if a sample may have several labels.
+
+Marginal probabilities are a falling function of the loss, the same for all classes: isotonic regression on held-out
+samples, with straight lines between its steps. So no kind of code needs rules of its own, and classes keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from codekin._system.rows import n_samples_in
+from codekin.code import FloatArray, IntArray
+from codekin.samples import as_indicator
+
+if TYPE_CHECKING:
+    from codekin.model.model import Model
+
+FIRST_LIST, GROWTH, LISTED_AT_ONCE = 16, 4, 1 << 12
+"""How many classes are listed at first, how many times more if these are too few, for how many samples at a time."""
+DEFAULT_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """From losses to marginal probabilities, and from which probability on a class is predicted.
+
+    - ``losses``, ``probabilities`` of shape (n_steps,): the first increase, the second fall; linear between them, and
+      constant beyond.
+    - ``thresholds`` of shape (1,) or (n_classes,): from which probability on a class is predicted.
+    """
+
+    losses: FloatArray = field(repr=False)
+    probabilities: FloatArray = field(repr=False)
+    thresholds: FloatArray = field(default_factory=lambda: np.array([DEFAULT_THRESHOLD]))
+
+    def __post_init__(self) -> None:
+        is_falling = len(self.losses) == len(self.probabilities) > 0 and bool((np.diff(self.probabilities) <= 0).all())
+        if not is_falling or not (np.diff(self.losses) > 0).all() or not np.isfinite(self.losses).all():
+            raise ValueError("Marginal probabilities must fall while the losses increase.")
+        if not ((self.probabilities >= 0) & (self.probabilities <= 1)).all():
+            raise ValueError("Marginal probabilities must be between 0 and 1.")
+
+    @classmethod
+    def of(cls, losses: FloatArray, is_label: NDArray[np.bool_]) -> Self:
+        """What held-out samples say about losses, (n_samples, n), of classes some of which are labels.
+
+        >>> marginals = Marginals.of(np.array([[0.1, 2.0], [0.3, 3.0]]), np.array([[True, False], [True, True]]))
+        >>> marginals.at(np.array([0.2, 2.5, np.inf])).round(2).tolist()
+        [0.88, 0.5, 0.0]
+        """
+        from scipy.optimize import isotonic_regression
+
+        is_finite = np.isfinite(losses)
+        order = np.argsort(losses[is_finite], kind="stable")
+        x, y = losses[is_finite][order], is_label[is_finite][order].astype(np.float64)
+        if not len(x):
+            return cls(np.zeros(1), np.zeros(1))
+        fitted = isotonic_regression(y, increasing=False)
+        starts = fitted.blocks[:-1].astype(np.intp)
+        # Of many equal ones, no more than one is certain.
+        least = 1 / (2 * len(y))
+        means = np.clip(fitted.x[starts], least, 1 - least)
+        middles = np.add.reduceat(x, starts) / np.diff(fitted.blocks)
+        middles, first = np.unique(middles, return_index=True)
+        return cls(middles, means[first])
+
+    def check(self, n_classes: int) -> None:
+        """Raise unless there is one threshold, or one for each of so many classes."""
+        if self.thresholds.shape not in ((1,), (n_classes,)):
+            raise ValueError(f"There are thresholds of {self.thresholds.size} classes, not of {n_classes}.")
+
+    def at(self, losses: FloatArray) -> FloatArray:
+        """The probabilities of classes with these losses; 0 for infinite losses, of no class."""
+        return np.where(np.isfinite(losses), np.interp(losses, self.losses, self.probabilities), 0.0)
+
+    def log_probabilities(self, losses: FloatArray) -> FloatArray:
+        """The logarithms of the probabilities of classes with these losses."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.at(losses))
+
+    def log_probabilities_of(self, class_losses: FloatArray, classes: IntArray) -> FloatArray:
+        """Those of some classes of each sample, given the losses of all; minus infinity for class -1."""
+        losses = np.append(class_losses, np.full((len(class_losses), 1), np.inf), axis=1)
+        return self.log_probabilities(np.take_along_axis(losses, classes, axis=1))
+
+    def indicator(self, classes: Any, probabilities: FloatArray, n_classes: int) -> sparse.csr_array:
+        """Which of the listed classes of each sample are probable enough, (n_samples, n_classes)."""
+        least = np.broadcast_to(self.thresholds, n_classes)[classes]
+        rows, places = np.nonzero((probabilities >= least) & (classes >= 0))
+        return as_indicator((np.ones(len(rows)), (rows, classes[rows, places])), (len(classes), n_classes))
+
+
+def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
+    """The log-probabilities of some classes before any re-ranking, as a function of the temperature.
+
+    ``margins`` are those of each code, ``classes`` of shape (n_samples, n); -1 for none, whose probability is 0.
+    """
+    from scipy.special import logsumexp
+
+    pairs = zip(model.probability_decoders, margins, strict=True)
+    of_codes = [decoder.log_proba_of(part, classes) for decoder, part in pairs]
+
+    def at(temperature: float) -> FloatArray:
+        logs = [own(temperature) for own in of_codes]
+        mean = logs[0] if len(logs) == 1 else logsumexp(logs, axis=0) - np.log(len(logs))
+        return np.where(classes >= 0, mean, -np.inf)
+
+    return at
+
+
+def probable_labels(model: Model, X: Any) -> sparse.csr_array:
+    """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes).
+
+    Longer and longer lists of the best classes are made until they hold all of these.
+    """
+    marginals, n_samples, parts = model.marginals, n_samples_in(X), []
+    assert marginals is not None
+    least = float(np.min(marginals.thresholds))
+    for start in range(0, max(n_samples, 1), LISTED_AT_ONCE):
+        some = X if n_samples <= LISTED_AT_ONCE else X[start : start + LISTED_AT_ONCE]
+        k = min(FIRST_LIST, model.n_classes)
+        classes, probabilities = model.top_k_proba(some, k)
+        while k < model.n_classes and (probabilities[:, -1] >= least).any():
+            k = min(GROWTH * k, model.n_classes)
+            classes, probabilities = model.top_k_proba(some, k)
+        parts.append(marginals.indicator(classes, probabilities, model.n_classes))
+    return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+
+def check_one_label(model: Model, what: str) -> None:
+    """Raise for a model of several labels per sample; ``what`` begins a sentence that ends with "one label"."""
+    if model.marginals is not None:
+        raise ValueError(f"{what} one label per sample. Got a model of several.")

@@ -1,0 +1,276 @@
+"""Several labels per sample: what is learned, predicted and stored."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from codekin import ECOCClassifier, ExtremeClassifier, Predictor, TextClassifier, load_model, save_model
+from codekin.deploy.export import export_onnx
+from codekin.samples import EncodedLabelSets, Samples
+
+N_LABELS, N_FEATURES = 12, 60
+KINDS = {
+    "machines": {},
+    "tree": {"code": "tree", "width": 2, "estimator": "softmax", "rerank": None},
+    "tree of machines": {"code": "tree", "width": 2, "estimator": "svm"},
+    "ranked tree": {"code": "tree", "width": 2, "estimator": "softmax", "rerank": "learned"},
+    "two trees": {"code": "tree", "width": 2, "estimator": "softmax", "rerank": None, "n_codes": 2},
+    "trellis": {"code": "trellis", "width": 3},
+    "narrow trellis": {"code": "trellis", "width": 2, "rerank": "centroid"},
+    "trellises": {"code": "trellis", "width": 3, "n_codes": 2},
+}
+
+
+def made(n_samples=800, seed=0):
+    """Samples with one to three labels, each with two features of its own beside noise, and a few without any."""
+    rng = np.random.default_rng(seed)
+    Y = np.zeros((n_samples, N_LABELS), dtype=int)
+    for row, n in zip(Y, rng.integers(0, 4, size=n_samples), strict=True):
+        row[rng.choice(N_LABELS, size=n, replace=False)] = 1
+    X = (rng.random((n_samples, N_FEATURES)) < 0.05).astype(float)
+    for copy in range(2):
+        X[:, copy * N_LABELS : (copy + 1) * N_LABELS] += Y * (rng.random(Y.shape) < 0.9)
+    return sparse.csr_array(X), Y
+
+
+X, Y = made()
+X_TEST, Y_TEST = made(300, seed=1)
+
+
+def fitted(kind, y=Y, **more):
+    return ExtremeClassifier(**KINDS[kind], random_state=0).fit(X, y, **more)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def classifier(request):
+    return fitted(request.param)
+
+
+def test_predictions_are_the_labels(classifier):
+    predicted = classifier.predict(X_TEST)
+    assert isinstance(predicted, sparse.csr_array)
+    assert predicted.shape == Y_TEST.shape
+    hits = predicted.multiply(Y_TEST).sum()
+    assert 2 * hits / (predicted.sum() + Y_TEST.sum()) > 0.65
+
+
+def test_the_most_probable_labels_are_right_first(classifier):
+    top, probabilities = classifier.top_k_proba(X_TEST, 3)
+    has_some = Y_TEST.any(axis=1)
+    assert np.take_along_axis(Y_TEST, top, axis=1)[has_some, 0].mean() > 0.9
+    assert (np.diff(probabilities, axis=1) <= 0).all()
+    np.testing.assert_array_equal(top, classifier.top_k(X_TEST, 3)[0])
+
+
+def test_marginal_probabilities_are_calibrated_and_do_not_add_up_to_one(classifier):
+    top, p = classifier.top_k_proba(X_TEST, 5)
+    is_label, cell = np.take_along_axis(Y_TEST, top, axis=1), np.minimum((p * 5).astype(int), 4)
+    errors = [(cell == c).mean() * abs(p[cell == c].mean() - is_label[cell == c].mean()) for c in np.unique(cell)]
+    assert sum(errors) < 0.08
+    assert np.ptp(p.sum(axis=1)) > 1
+
+
+def test_all_probabilities_are_those_of_the_list_and_predictions_are_those_from_one_half_on(classifier):
+    matrix = classifier.predict_proba(X_TEST)
+    top, p = classifier.top_k_proba(X_TEST, N_LABELS)
+    np.testing.assert_allclose(np.take_along_axis(matrix, top, axis=1), p, atol=1e-3)
+    np.testing.assert_array_equal(classifier.predict(X_TEST).toarray(), sparse_from(top, p >= 0.5))
+
+
+def sparse_from(top, is_wanted):
+    found = np.zeros((len(top), N_LABELS), dtype=int)
+    np.put_along_axis(found, top, is_wanted.astype(int), axis=1)
+    return found
+
+
+def test_a_saved_model_gives_the_same_answers(classifier, tmp_path):
+    save_model(classifier, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    for one, other in zip(classifier.top_k_proba(X_TEST, 4), loaded.top_k_proba(X_TEST, 4), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(classifier.predict(X_TEST).toarray(), loaded.predict(X_TEST).toarray())
+
+
+def test_a_predictor_gives_the_list_of_labels(classifier):
+    predictor, predicted = Predictor(classifier), classifier.predict(X_TEST).toarray()
+    for i in range(20):
+        row = sparse.csr_array(X_TEST[[i]])
+        assert predictor.predict(row) == np.flatnonzero(predicted[i]).tolist()
+        assert predictor.top_k(row, 3)[0] == classifier.top_k(row, 3)[0][0].tolist()
+
+
+def test_explanations_add_up_to_the_score(classifier):
+    explanation = classifier.explain(X_TEST[:20])
+    parts = np.asarray(explanation.contributions.sum(axis=1)).ravel() + explanation.bias
+    scores = -classifier.top_k(X_TEST[:20], 1)[1][:, 0]
+    np.testing.assert_allclose(parts + sum(explanation.other.values()), scores, atol=1e-6)
+    assert np.abs(explanation.other["rounding"]).max() < 0.02
+
+
+def test_the_error_of_a_report_is_how_often_the_best_label_is_wrong(classifier):
+    report = classifier.report(X_TEST, Y_TEST)
+    top = classifier.top_k(X_TEST, 1)[0]
+    assert report.error == pytest.approx(1 - np.take_along_axis(Y_TEST, top, axis=1).mean())
+
+
+@pytest.mark.parametrize(
+    "form", [sparse.csr_array, np.ndarray.tolist, lambda y: [set(np.flatnonzero(row)) | set() for row in y]]
+)
+def test_the_form_of_the_labels_changes_nothing(form):
+    one, other = fitted("machines"), fitted("machines", form(Y))
+    np.testing.assert_array_equal(one.predict_proba(X_TEST), other.predict_proba(X_TEST))
+
+
+def test_names_of_labels_are_those_of_the_lists():
+    names = np.array([f"label {k:02}" for k in range(N_LABELS)])
+    classifier = fitted("machines", [names[row.astype(bool)].tolist() for row in Y])
+    assert classifier.classes_.tolist() == names.tolist()
+    assert (classifier.top_k(X_TEST, 1)[0] == names[fitted("machines").top_k(X_TEST, 1)[0]]).all()
+
+
+@pytest.mark.parametrize("kind", ["machines", "tree"])
+def test_validation_samples_give_the_probabilities(kind):
+    classifier = fitted(kind, validation=(X_TEST, [np.flatnonzero(row).tolist() for row in Y_TEST]))
+    assert abs(classifier.predict_proba(X_TEST).mean() - Y_TEST.mean()) < 0.01
+
+
+@pytest.mark.parametrize("kind", ["machines", "tree", "trellis"])
+def test_a_sample_of_weight_two_is_two_samples_to_marginal_models(kind):
+    rows = np.arange(0, 800, 3)
+    weights = np.ones(800)
+    weights[rows] = 3
+    weighted = fitted(kind, sample_weight=weights)
+    assert np.abs(weighted.predict_proba(X_TEST) - fitted(kind).predict_proba(X_TEST)).max() > 0.01
+
+
+def test_a_label_without_samples_is_improbable_but_has_a_column():
+    none = Y.copy()
+    none[:, 4] = 0
+    classifier = fitted("machines", none)
+    assert classifier.predict(X_TEST).shape == Y_TEST.shape
+    assert classifier.predict(X_TEST).toarray()[:, 4].sum() == 0
+
+
+def test_workers_and_a_clone_change_nothing():
+    own = clone(fitted("tree")).set_params(n_jobs=2).fit(X, Y)
+    np.testing.assert_array_equal(own.predict_proba(X_TEST), fitted("tree").predict_proba(X_TEST))
+
+
+def test_samples_without_features_get_the_frequencies():
+    nothing = sparse.csr_array((1, N_FEATURES))
+    np.testing.assert_allclose(fitted("machines").predict_proba(nothing)[0], Y.mean(axis=0), atol=1e-6)
+
+
+def test_thresholds_decide_what_is_predicted():
+    classifier = fitted("machines")
+    model = classifier.model_
+    few = replace(model.marginals, thresholds=np.linspace(0, 1, N_LABELS))
+    classifier.model_ = replace(model, marginals=few)
+    expected = classifier.predict_proba(X_TEST) >= few.thresholds
+    np.testing.assert_array_equal(classifier.predict(X_TEST).toarray(), expected)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (
+            lambda own: own.calibrate_sets(X, Y.argmax(axis=1)),
+            "Prediction sets are for samples of one label per sample",
+        ),
+        (lambda own: own.explore(), "The explorer shows models of one label per sample. Got a model of several."),
+        (lambda own: export_onnx(own, "x.onnx"), "Exported models give one label per sample. Got a model of several."),
+        (lambda own: own.add_classes(X, ["a"] * 800), "Classes are added with one label per sample"),
+        (lambda own: own.partial_fit(X, Y), "one label per sample"),
+        (lambda own: fitted("machines", np.zeros_like(Y)), "No label can be learned. None of the 800 samples has any."),
+        (lambda own: ECOCClassifier().fit(X, Y), "y must have one label per sample. Got several"),
+        (
+            lambda own: ExtremeClassifier(estimator=replace(own.learner_, class_weight="balanced")).fit(X, Y),
+            "The 'class_weight' parameter of LinearSVM needs one label per sample",
+        ),
+    ],
+    ids=range(8),
+)
+def test_what_takes_one_label_says_so(ask, message):
+    with pytest.raises((ValueError, AttributeError), match=re.escape(message)):
+        ask(fitted("machines"))
+
+
+def test_one_sample_for_each_label_shares_the_weight():
+    samples = Samples.of_sets(X, EncodedLabelSets.of(Y).indicator)
+    each = samples.of_each_label()
+    assert len(each) == Y.sum()
+    np.testing.assert_allclose(
+        np.bincount(each.class_index, each.weights), (Y / np.maximum(Y.sum(axis=1), 1)[:, None]).sum(axis=0)
+    )
+    assert (Y[np.arange(800), samples.class_index] == Y.any(axis=1)).all()
+
+
+def test_is_label_agrees_with_looking_into_the_table():
+    samples = Samples.of_sets(X, EncodedLabelSets.of(Y).indicator)
+    asked = np.random.default_rng(0).integers(-1, N_LABELS, size=(800, 7))
+    expected = np.where(asked >= 0, np.take_along_axis(Y, np.maximum(asked, 0), axis=1), 0) == 1
+    np.testing.assert_array_equal(samples.is_label(asked), expected)
+
+
+# ----- texts ---------------------------------------------------------------------------------------------------------
+
+WORDS = np.array([f"word{k:02}" for k in range(N_LABELS)])
+NAMES = np.array([f"label {k:02}" for k in range(N_LABELS)])
+
+
+def texts_of(table, seed=2):
+    rng = np.random.default_rng(seed)
+    others = [f"noise{n}" for n in range(60)]
+    return [" ".join([*WORDS[row.astype(bool)], *rng.choice(others, size=5)]) for row in table]
+
+
+def named(table):
+    return [NAMES[row.astype(bool)].tolist() for row in table]
+
+
+@pytest.fixture(scope="module")
+def of_texts():
+    return TextClassifier(random_state=0).fit(texts_of(Y), named(Y), validation=0.2)
+
+
+def test_texts_get_their_labels(of_texts):
+    predicted = of_texts.predict(texts_of(Y_TEST, seed=3)).toarray()
+    assert (predicted == Y_TEST).mean() > 0.97
+    best, p = of_texts.top_k_proba(texts_of(Y_TEST[:1], seed=3), 2)
+    assert best.shape == p.shape == (1, 2)
+
+
+def test_an_evaluation_of_texts_has_the_measures_of_several_labels(of_texts):
+    found = of_texts.evaluate(texts_of(Y_TEST, seed=3), [[*own, "unknown"] for own in named(Y_TEST)])
+    assert found.precision_at[1] > 0.7
+    assert found.n_unknown == len(Y_TEST)
+    assert found.micro_f1 > 0.75
+    assert found.calibration_error < 0.1
+    report = of_texts.report()
+    assert report.as_dict()["evaluation"]["precision_at"][1] > 0.7
+    assert "precision at 1, 3, 5" in str(report)
+
+
+def test_a_loaded_classifier_of_texts_gives_the_same_answers(of_texts, tmp_path):
+    of_texts.save(tmp_path / "model")
+    loaded, texts = TextClassifier.load(tmp_path / "model"), texts_of(Y_TEST, seed=3)
+    np.testing.assert_array_equal(of_texts.predict_proba(texts), loaded.predict_proba(texts))
+    predictor = Predictor.load(tmp_path / "model")
+    assert predictor.predict(texts[0]) == NAMES[of_texts.predict(texts[:1]).toarray()[0].astype(bool)].tolist()
+
+
+def test_features_of_texts_are_tried_with_all_labels():
+    many, table = [], made(2400, seed=4)[1]
+    many = texts_of(table)
+    classifier = TextClassifier(random_state=0, max_model_bytes=100_000).fit(many, named(table))
+    assert classifier.report().n_bytes <= 100_000
+    assert (classifier.predict(texts_of(Y_TEST, seed=3)).toarray() == Y_TEST).mean() > 0.95
+
+
+def test_batches_of_texts_have_one_label_each():
+    with pytest.raises((ValueError, AttributeError), match="one label per sample"):
+        TextClassifier().partial_fit(texts_of(Y), named(Y), classes=NAMES)
