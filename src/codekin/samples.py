@@ -238,6 +238,8 @@ class EncodedLabelSets:
 
     classes: NDArray[Any]
     indicator: sparse.csr_array = field(repr=False)
+    is_dense: bool = False
+    """Whether they were given as a dense table, as predictions then are."""
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -332,7 +334,7 @@ class EncodedLabelSets:
         if len(np.unique(classes)) < n_columns:
             raise ValueError(f"The columns of y must have different names. Got {n_columns} columns.")
         matrix = table if is_sparse else sparse.csr_array(values.astype(np.int32))
-        return cls(classes, as_indicator(matrix, table.shape))
+        return cls(classes, as_indicator(matrix, table.shape), not is_sparse)
 
     def of_classes(self, classes: NDArray[Any]) -> sparse.csr_array:
         """The indicator with the columns of these classes; labels that are not among them are left out."""

@@ -83,11 +83,9 @@ def test_predicting_needs_a_fit(codebook):
         ecoc(LinearSVC(), codebook).predict([])
 
 
-@pytest.mark.parametrize("y", [[[1, 2], [3, 1]], [[1.5, 2.4], [3.1, 0.8]], [[0, 1], [1, 1]]])
+@pytest.mark.parametrize("y", [[[1, 2], [3, 1]], [[1.5, 2.4], [3.1, 0.8]]])
 def test_a_matrix_of_targets_is_refused(y):
-    with pytest.raises(
-        ValueError, match="y must have one label per sample. Got several; scikit-learn's MultiOutputClassifier"
-    ):
+    with pytest.raises(ValueError, match="Got a table of other values; scikit-learn's MultiOutputClassifier"):
         ecoc(MultinomialNB()).fit([[1, 0], [0, 1]], np.array(y))
 
 

@@ -4,15 +4,23 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import f1_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from codekin import ECOCClassifier, ExtremeClassifier, Predictor, TextClassifier, load_model, save_model
 from codekin.deploy.export import export_onnx
 from codekin.samples import EncodedLabelSets, Samples
 
 N_LABELS, N_FEATURES = 12, 60
+NAMES = np.array([f"label {k:02}" for k in range(N_LABELS)])
 KINDS = {
     "machines": {},
     "tree": {"code": "tree", "width": 2, "estimator": "softmax", "rerank": None},
@@ -52,9 +60,9 @@ def classifier(request):
 
 def test_predictions_are_the_labels(classifier):
     predicted = classifier.predict(X_TEST)
-    assert isinstance(predicted, sparse.csr_array)
+    assert isinstance(predicted, np.ndarray)  # as the labels
     assert predicted.shape == Y_TEST.shape
-    hits = predicted.multiply(Y_TEST).sum()
+    hits = (predicted * Y_TEST).sum()
     assert 2 * hits / (predicted.sum() + Y_TEST.sum()) > 0.65
 
 
@@ -78,7 +86,7 @@ def test_all_probabilities_are_those_of_the_list_and_predictions_are_those_from_
     matrix = classifier.predict_proba(X_TEST)
     top, p = classifier.top_k_proba(X_TEST, N_LABELS)
     np.testing.assert_allclose(np.take_along_axis(matrix, top, axis=1), p, atol=1e-3)
-    np.testing.assert_array_equal(classifier.predict(X_TEST).toarray(), sparse_from(top, p >= 0.5))
+    np.testing.assert_array_equal(classifier.predict(X_TEST), sparse_from(top, p >= 0.5))
 
 
 def sparse_from(top, is_wanted):
@@ -92,11 +100,11 @@ def test_a_saved_model_gives_the_same_answers(classifier, tmp_path):
     loaded = load_model(tmp_path / "model")
     for one, other in zip(classifier.top_k_proba(X_TEST, 4), loaded.top_k_proba(X_TEST, 4), strict=True):
         np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(classifier.predict(X_TEST).toarray(), loaded.predict(X_TEST).toarray())
+    np.testing.assert_array_equal(classifier.predict(X_TEST), loaded.predict(X_TEST))
 
 
 def test_a_predictor_gives_the_list_of_labels(classifier):
-    predictor, predicted = Predictor(classifier), classifier.predict(X_TEST).toarray()
+    predictor, predicted = Predictor(classifier), classifier.predict(X_TEST)
     for i in range(20):
         row = sparse.csr_array(X_TEST[[i]])
         assert predictor.predict(row) == np.flatnonzero(predicted[i]).tolist()
@@ -152,7 +160,7 @@ def test_a_label_without_samples_is_improbable_but_has_a_column():
     none[:, 4] = 0
     classifier = fitted("machines", none)
     assert classifier.predict(X_TEST).shape == Y_TEST.shape
-    assert classifier.predict(X_TEST).toarray()[:, 4].sum() == 0
+    assert classifier.predict(X_TEST)[:, 4].sum() == 0
 
 
 def test_workers_and_a_clone_change_nothing():
@@ -171,7 +179,7 @@ def test_thresholds_decide_what_is_predicted():
     few = replace(model.marginals, thresholds=np.linspace(0, 1, N_LABELS))
     classifier.model_ = replace(model, marginals=few)
     expected = classifier.predict_proba(X_TEST) >= few.thresholds
-    np.testing.assert_array_equal(classifier.predict(X_TEST).toarray(), expected)
+    np.testing.assert_array_equal(classifier.predict(X_TEST), expected)
 
 
 @pytest.mark.parametrize(
@@ -186,13 +194,18 @@ def test_thresholds_decide_what_is_predicted():
         (lambda own: own.add_classes(X, ["a"] * 800), "Classes are added with one label per sample"),
         (lambda own: own.partial_fit(X, Y), "one label per sample"),
         (lambda own: fitted("machines", np.zeros_like(Y)), "No label can be learned. None of the 800 samples has any."),
-        (lambda own: ECOCClassifier().fit(X, Y), "y must have one label per sample. Got several"),
+        (lambda own: ECOCClassifier(codebook="dense_random").fit(X, Y), "'codebook' must be 'auto' or 'one_vs_rest'"),
+        (lambda own: ECOCClassifier(n_bits=9).fit(X, Y), "The 'n_bits' parameter needs one label per sample. Got 9"),
+        (lambda own: ECOCClassifier(decoding="learned").fit(X, Y), "The 'decoding' parameter needs one label"),
+        (lambda own: ECOCClassifier(class_weight="balanced").fit(X, Y), "The 'class_weight' parameter needs one label"),
+        (lambda own: ECOCClassifier("arow").fit(X, Y), "learned by classifiers, LinearSVM or Softmax. Got AROW."),
+        (lambda own: ECOCClassifier(Ridge()).fit(X, Y), "learned by classifiers, LinearSVM or Softmax. Got Ridge."),
         (
             lambda own: ExtremeClassifier(estimator=replace(own.learner_, class_weight="balanced")).fit(X, Y),
             "The 'class_weight' parameter of LinearSVM needs one label per sample",
         ),
     ],
-    ids=range(8),
+    ids=range(13),
 )
 def test_what_takes_one_label_says_so(ask, message):
     with pytest.raises((ValueError, AttributeError), match=re.escape(message)):
@@ -216,10 +229,54 @@ def test_is_label_agrees_with_looking_into_the_table():
     np.testing.assert_array_equal(samples.is_label(asked), expected)
 
 
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix, lambda y: [np.flatnonzero(row) for row in y]])
+def test_labels_that_are_not_a_dense_table_are_predicted_as_a_sparse_one(form, tmp_path):
+    classifier = fitted("machines", form(Y))
+    predicted = classifier.predict(X_TEST)
+    assert isinstance(predicted, sparse.csr_array)
+    np.testing.assert_array_equal(predicted.toarray(), fitted("machines").predict(X_TEST))
+    save_model(classifier, tmp_path / "model")
+    assert isinstance(load_model(tmp_path / "model").predict(X_TEST), sparse.csr_array)
+
+
+# ----- columns ------------------------------------------------------------------------------------------------------
+
+LEARNERS = {"logistic": LogisticRegression(), "machine": LinearSVC(), "tree": DecisionTreeClassifier(), "svm": "svm"}
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_a_column_for_each_label_is_learned_by_any_classifier(learner, tmp_path):
+    classifier = ECOCClassifier(learner, random_state=0).fit(X, Y)
+    assert f1_score(Y_TEST, classifier.predict(X_TEST), average="micro") > 0.75
+    p = classifier.predict_proba(X_TEST)
+    order = np.argsort(-classifier.decision_function(X_TEST), axis=1, kind="stable")
+    assert (np.diff(np.take_along_axis(p, order, axis=1), axis=1) <= 0).all()
+    save_model(classifier, tmp_path / "model")
+    np.testing.assert_array_equal(load_model(tmp_path / "model").predict_proba(X_TEST), p)
+
+
+def test_columns_are_those_of_one_vs_rest():
+    classifier = ECOCClassifier(LinearSVC(random_state=0), random_state=0).fit(X, Y)
+    others = OneVsRestClassifier(LinearSVC(random_state=0)).fit(X, Y)
+    filled = X_TEST[np.diff(X_TEST.indptr) > 0]  # others get the frequencies
+    np.testing.assert_allclose(classifier.decision_function(filled), others.decision_function(filled), atol=1e-6)
+
+
+def test_folds_of_scikit_learn_and_tables_of_pandas(tmp_path):
+    table = pd.DataFrame(Y, columns=NAMES[::-1])
+    found = cross_val_predict(ECOCClassifier(LinearSVC(), random_state=0), X, table, cv=3)
+    assert f1_score(Y, found, average="micro") > 0.75
+    sparse_found = cross_val_predict(ECOCClassifier(LinearSVC(), random_state=0), X, sparse.csr_matrix(Y), cv=3)
+    np.testing.assert_array_equal(sparse_found.toarray(), found)
+    classifier = ECOCClassifier(LinearSVC()).fit(X, table)
+    assert classifier.classes_.tolist() == NAMES[::-1].tolist()
+    assert classifier.top_k(X_TEST, 1)[0][0, 0] in NAMES
+    assert classifier.score(X_TEST, Y_TEST) == (classifier.predict(X_TEST) == Y_TEST).all(axis=1).mean()
+
+
 # ----- texts ---------------------------------------------------------------------------------------------------------
 
 WORDS = np.array([f"word{k:02}" for k in range(N_LABELS)])
-NAMES = np.array([f"label {k:02}" for k in range(N_LABELS)])
 
 
 def texts_of(table, seed=2):

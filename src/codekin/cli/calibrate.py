@@ -31,18 +31,46 @@ def calibrate(
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", show_default="MODEL", help="Where to save the model."),
     ] = None,
+    thresholds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AIM",
+            show_default="micro_f1",
+            help="For a model of several labels per sample, what the thresholds from which on it predicts labels are "
+            "best for: micro_f1, macro_f1, or a precision such as 0.8, which they keep.",
+        ),
+    ] = None,
+    per_label: Annotated[bool, typer.Option("--per-label", help="Choose a threshold for each label.")] = False,
     n_threads: NThreads = None,
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Calibrate the prediction sets of a model on held-out samples.
+    """Calibrate the prediction sets of a model on held-out samples, or thresholds of several labels per sample.
 
-    The model then predicts sets of labels with any coverage: codekin predict MODEL DATA --coverage 0.9.
+    The model then predicts sets of labels with any coverage: codekin predict MODEL DATA --coverage 0.9. A model of
+    several labels per sample predicts those whose probabilities are at least the thresholds.
     """
-    target, loaded = check_target(output or model), LoadedModel(model, trust=trust, quiet=quiet)
+    target, loaded = check_target(output or model), LoadedModel(model, trust=trust, quiet=quiet, takes_sets=True)
     classifier = loaded.classifier
+    if loaded.has_sets:
+        aim = _aim(thresholds)
+        with limited_threads(n_threads), loaded.display.watching():
+            X, labels, _ = loaded.all_samples(data, **reading)
+            report("choosing thresholds")
+            classifier.choose_thresholds(X, labels, aim, per_label=per_label)
+            report(f"saving {target}")
+            save_model(classifier, target, model_input=loaded.model_input)
+        chosen = classifier.model_.marginals.thresholds
+        facts = {"model": str(target), "n_samples": len(labels), "aim": aim, "thresholds": chosen.tolist()}
+        which = "" if len(chosen) == 1 else f" in the median of {len(chosen):,} labels"
+        what = f"{np.median(chosen):.3g}{which}"
+        show(json.dumps(facts) if as_json else f"the threshold is {what}; saved in {target}")
+        return
+    if thresholds is not None or per_label:
+        option = "--per-label" if thresholds is None else f"--thresholds {thresholds}"
+        raise ValueError(f"{option} needs a model of several labels per sample. Got a model of one.")
     with limited_threads(n_threads), loaded.display.watching():
         X, y, _ = loaded.all_samples(data, **reading)
         report("calibrating prediction sets")
@@ -54,3 +82,11 @@ def calibrate(
     summary = {"model": str(target), "n_samples": len(scores), "n_unknown": n_unknown}
     text = f"calibrated with {counted(len(scores), 'sample')}, {n_unknown:,} of unknown classes; saved in {target}"
     show(json.dumps(summary) if as_json else text)
+
+
+def _aim(given: str | None) -> str | float:
+    """What thresholds are best for: a name, or a precision."""
+    try:
+        return "micro_f1" if given is None else float(given)
+    except ValueError:
+        return str(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,7 +31,9 @@ from codekin.cli.options import (
 )
 from codekin.data import read_taxonomy
 from codekin.fitting.trial import microseconds_of
+from codekin.measures import LabelEvaluation
 from codekin.measures.predictions import N_BINS, confidence_gaps, prediction_measures
+from codekin.model.probabilities import evaluated_sets
 from codekin.progress import report, reporter
 
 app = App()
@@ -59,11 +62,22 @@ def evaluate(
     the model was trained with (or another one), the distance of errors in it, the negative log-likelihood of the true
     classes, the calibration error of the probabilities, and the time per prediction: from features to label, on one
     thread, in large batches, without reading files or extracting features from texts, as for --max-microseconds. Labels
-    that the model does not know count as errors.
+    that the model does not know count as errors. A model of several labels per sample gets precision, recall and gain
+    of the first labels, F1 of the labels that it predicts, and the calibration error of the first five probabilities;
+    labels that it does not know count as missed.
     """
     check_needs(context, TAXONOMY_NEEDS)
     check_sources({"DATA": data, "--taxonomy": taxonomy})
-    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
+    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True, takes_sets=True)
+    if loaded.has_sets:
+        if taxonomy is not None:
+            raise ValueError("--taxonomy is for models of one label per sample. Got one of several.")
+        with limited_threads(n_threads), loaded.display.watching():
+            measured, costs = _evaluated_sets(loaded, data, reading)
+        several = {"model": str(model), "data": data, **measured.as_dict(), **costs}
+        rows = "".join(f"\n{name:<32}{value}" for name, value in _costs(several).items())
+        show(json.dumps(several) if as_json else f"{measured}{rows}")
+        return
     classifier = loaded.classifier
     distances = None if has_parts(classifier) else classifier.class_distances_
     tree = None if distances is None else distances.tree
@@ -99,6 +113,17 @@ def evaluate(
         "microseconds_per_prediction": microseconds,
     }
     show(json.dumps(result) if as_json else _text(result))
+
+
+def _evaluated_sets(loaded: LoadedModel, data: str, reading: Any) -> tuple[LabelEvaluation, dict[str, Any]]:
+    """How good the most probable labels of samples are, the predicted ones, and what a prediction takes."""
+    model, labels = loaded.saved.coded, loaded.labels
+    # All at once, so that a label that is not known is the same one everywhere.
+    ((X, read),) = loaded.samples(data, sys.maxsize, reporter(f"predicting {data}"), **reading)
+    measured = evaluated_sets(model, X, read.indicator_among(labels))
+    report("timing predictions")
+    microseconds = microseconds_of(lambda some: model.top_k(some, min(max(AT), len(labels))), X[:ROWS_AT_ONCE])
+    return measured, {"model_bytes": loaded.saved.n_bytes, "microseconds_per_prediction": microseconds}
 
 
 def _sums(classifier: Any, X: Any, class_index: Any, tree: Any) -> dict[str, Any]:
@@ -138,12 +163,14 @@ def _text(result: dict[str, Any]) -> str:
         rows["NLL, calibration error"] = f"{result['nll']:.4f}, {result['ece']:.4f}"
     if result["certified_share"] is not None:
         rows["certified predictions"] = f"{result['certified_share']:.1%}"
-    rows["microseconds per prediction"] = (
-        f"{result['microseconds_per_prediction']:.2f} (features to label on one thread, without reading)"
-    )
-    rows["model"] = in_units(result["model_bytes"])
+    rows |= _costs(result)
     width = max(map(len, rows))
     return "\n".join(f"{name:{width}}  {value}" for name, value in rows.items())
+
+
+def _costs(result: dict[str, Any]) -> dict[str, str]:
+    microseconds = f"{result['microseconds_per_prediction']:.2f} (features to label on one thread, without reading)"
+    return {"microseconds per prediction": microseconds, "model": in_units(result["model_bytes"])}
 
 
 def _shares(values: Iterable[float]) -> str:

@@ -51,7 +51,7 @@ def explain(
     trained on texts needs texts, and shows words.
     """
     check_sources({"DATA": data, "MODEL": model}, output)
-    loaded = LoadedModel(model, trust=trust, quiet=quiet)
+    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_sets=True)
     classifier = loaded.classifier
     if label is not None and top_k > 1:
         raise ValueError(f"--label explains one label of each sample. Got --top-k {top_k} as well.")

@@ -36,7 +36,7 @@ def inspect(
     Losses are decoding losses on the samples of the last measurement: training samples, if the model comes from codekin
     train. A model that was saved without a measurement has none.
     """
-    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
+    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True, takes_sets=True)
     whole = loaded.classifier
     classifier = whole.estimator_ if has_parts(whole) else whole
     codebook, report = classifier.codebook_, classifier.report()

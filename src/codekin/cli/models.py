@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from codekin._system.memory import in_units
@@ -28,10 +29,13 @@ ROWS_AT_ONCE = 10_000
 class LoadedModel:
     """A classifier that a command works with, how its samples are read, and a display of the progress.
 
-    Only commands that accept a SubclassClassifier say ``takes_parts``.
+    Only commands that accept a SubclassClassifier say ``takes_parts``, those that accept a model of several labels per
+    sample ``takes_sets``.
     """
 
-    def __init__(self, folder: Path, *, trust: bool, quiet: bool, takes_parts: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, trust: bool, quiet: bool, takes_parts: bool = False, takes_sets: bool = False
+    ) -> None:
         self.display = Display(quiet)
         with self.display.watching(only_if_slow=True):
             report(f"loading {folder}")
@@ -43,8 +47,21 @@ class LoadedModel:
                 f"{folder} holds a SubclassClassifier, whose classes may have several codewords; "
                 "codekin predict, evaluate and inspect accept it, other commands do not."
             )
+        self.has_sets = saved.parts.subclasses is None and saved.coded.marginals is not None
+        if self.has_sets and not takes_sets:
+            raise ModelFolderError(
+                f"{folder} holds a model of several labels per sample; codekin predict, evaluate, calibrate, explain, "
+                "inspect and serve accept it, this command does not."
+            )
         self.saved, self.parts, self.model_input = saved, saved.parts, saved.model_input
         self.labels, self._has_shown = (saved.parts.subclasses or saved.parts).labels, False
+
+    def set_threshold(self, least: float) -> None:
+        """Let the model predict all labels with at least this probability."""
+        model = self.saved.coded
+        assert model.marginals is not None
+        marginals = replace(model.marginals, thresholds=np.array([least]))
+        self.saved = replace(self.saved, coded=replace(model, marginals=marginals))
 
     @property
     def classifier(self) -> Any:
@@ -79,11 +96,13 @@ class LoadedModel:
             raise FileNotFoundError(f"{shortened(str(data))}: there is no such file. {hint}")
         if index_base is not None and self.model_input.vectorizer is not None:
             raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
-        several = {name: options[name] for name in ("label_separator", "multilabel") if name in options}
-        if several.get("multilabel") == "all" or "label_separator" in several:
-            raise ValueError(f"Several labels per sample need a model that learned them. Got {several}.")
+        if self.has_sets and labels != "none":
+            options = {"multilabel": "all", "label_separator": self.model_input.label_separator, **options}
         kind, base = label_kind(self.labels) if labels is None else labels, "auto" if index_base is None else index_base
         how = ReadOptions(labels=kind, index_base=base, **options)  # type: ignore[arg-type]
+        if labels != "none" and (how.multilabel == "all") is not self.has_sets:
+            other = "one label" if self.has_sets else "several labels"
+            raise ValueError(f"--multilabel {how.multilabel} needs a model of {other} per sample. Got another one.")
         for X, part in self.model_input.chunks(
             data, format=format, n_features=n_features, options=how, chunk_rows=chunk_rows, progress=progress
         ):
@@ -94,9 +113,13 @@ class LoadedModel:
                 self.display.note(f"{data}: {part.reading}; {what} from {used}")
             yield X, part
 
-    def all_samples(self, data: Path, **reading: Any) -> tuple[Any, NDArray[Any], list[Data]]:
+    def all_samples(self, data: Path, **reading: Any) -> tuple[Any, Any, list[Data]]:
         """The features and labels of all samples of a file, and what they were made from."""
-        chunks = list(self.samples(data, ROWS_AT_ONCE, reporter(f"reading {data}"), **reading))
+        # Several labels each are read at once, which numbers them once.
+        n_rows = sys.maxsize if self.has_sets else ROWS_AT_ONCE
+        chunks = list(self.samples(data, n_rows, reporter(f"reading {data}"), **reading))
+        if self.has_sets:
+            return chunks[0][0], chunks[0][1].encoded_labels, [chunks[0][1]]
         X, y = stacked([X for X, _ in chunks]), np.concatenate([part.labels for _, part in chunks])
         return X, y, [part for _, part in chunks]
 

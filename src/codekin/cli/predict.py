@@ -21,7 +21,8 @@ from codekin.cli.options import App, KeptColumns, NThreads, Quiet, ToFile, Trust
 from codekin.data.blocks import output_stream
 from codekin.data.model_input import known_word_counter
 from codekin.data.row_features import FittedRows
-from codekin.deploy.predictor import best_labels, json_objects
+from codekin.deploy.predictor import Best, best_labels, json_objects
+from codekin.model.probabilities import check_one_label
 from codekin.progress import report
 
 app = App()
@@ -39,6 +40,16 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Print the probability of each label in a separate column.")
     ] = False,
+    min_probability: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="P",
+            show_default="the thresholds of a model of several labels",
+            help="Leave out less probable labels; without --top-k, a model of several labels prints all others.",
+        ),
+    ] = None,
     coverage: Annotated[
         float | None,
         typer.Option(
@@ -64,18 +75,24 @@ def predict(
     """Predict the classes of samples.
 
     Prints one line per sample, in order: its label, or the requested labels and probabilities, or with --coverage the
-    labels of a prediction set, separated by tabs. A model that was trained on texts needs texts: the second column of a
+    labels of a prediction set, separated by tabs. A model of several labels prints those that are probable enough, best
+    first. A model that was trained on texts needs texts: the second column of a
     file with tabs, or whole lines. A text without a known word gets the most frequent classes; --json says how many
     words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON. With --keep, the
     output is CSV with a header, and its rows begin with columns of the table; JSON has them as "kept".
     """
     check_sources({"DATA": data, "MODEL": model}, output)
-    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True)
+    loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True, takes_sets=True)
     display, k = loaded.display, min(top_k or 1, len(loaded.labels))
-    has_parts = loaded.parts.subclasses is not None
+    has_parts, are_sets = loaded.parts.subclasses is not None, loaded.has_sets or coverage is not None
+    lists_probable = loaded.has_sets and top_k is None
+    if loaded.has_sets and min_probability is not None:
+        loaded.set_threshold(min_probability)
     if coverage is not None:
+        check_one_label(loaded.saved.coded, "--coverage is for models of")
         calibration = None if has_parts else loaded.parts.set_calibration
         given = {"--top-k": top_k is not None, "--probabilities": probabilities, "--keep": keep is not None}
+        given["--min-probability"] = min_probability is not None
         _check_coverage(model, calibration, coverage, given)
     vectorizer = loaded.model_input.vectorizer
     if min_known and known_word_counter(vectorizer) is None:
@@ -84,8 +101,12 @@ def predict(
     counts_words = as_json or min_known or isinstance(vectorizer, FittedRows)
     known_words = known_word_counter(vectorizer) if counts_words else None
     has_texts = known_words is not None or (vectorizer is not None and not counts_words)
+    if keep is not None and lists_probable:
+        raise ValueError(
+            "--keep needs --top-k for a model of several labels per sample, whose number of labels varies."
+        )
     if not as_json and keep is None:
-        _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or coverage is not None)
+        _check_labels(loaded.labels, has_columns=top_k is not None or probabilities or are_sets)
     stage, n_done, n_unknown = f"predicting {data}", 0, 0
     fields_of_label = ("label", "probability")[: 1 + probabilities]
     names = [f"{name}_{place + 1}" if k > 1 else name for place in range(k) for name in fields_of_label]
@@ -105,10 +126,15 @@ def predict(
                     n_unknown += int((np.diff(X.indptr) == 0).sum()) if known is None else known.count(0)
                 if coverage is not None:
                     labels, of_labels = [own.tolist() for own in loaded.classifier.predict_sets(X, coverage)], None
-                elif not has_parts and (vectorizer is not None or loaded.saved.takes(X)):
-                    labels, of_labels = best_labels(loaded.saved.coded, X, k, probabilities, loaded.labels)
-                else:  # it checks features of files, and knows which classes parts belong to
-                    labels, of_labels = best_labels(loaded.classifier, X, k, probabilities)
+                else:
+                    # The estimator checks features of files, and knows which classes parts belong to.
+                    is_checked = not has_parts and (vectorizer is not None or loaded.saved.takes(X))
+                    own = (loaded.saved.coded, loaded.labels) if is_checked else (loaded.classifier, None)
+                    has_shares = probabilities or min_probability is not None
+                    labels, of_labels = best_labels(own[0], X, 0 if lists_probable else k, has_shares, own[1])
+                    if min_probability is not None and not lists_probable:
+                        labels, of_labels = _probable(labels, of_labels, min_probability)
+                    of_labels = of_labels if probabilities else None
                 for i in [i for i, n in enumerate(known or ()) if n < min_known]:
                     labels[i] = []
                     if of_labels is not None:
@@ -116,7 +142,7 @@ def predict(
                 kept = {name: part.columns[name] for name in part.table.kept} if keep else {}
                 if as_json:
                     answers = json_objects(
-                        labels, of_labels, known, has_list=top_k is not None, are_sets=coverage is not None
+                        labels, of_labels, known, has_list=top_k is not None and not are_sets, are_sets=are_sets
                     )
                     if kept:
                         rows = zip(*kept.values(), answers, strict=True)
@@ -131,6 +157,15 @@ def predict(
                 n_done += len(labels)
         if n_unknown:
             display.note(f"{n_unknown:,} of {counted(n_done, 'text')} had no word that the model knows")
+
+
+def _probable(labels: list[list[Any]], probabilities: Any, least: float) -> Best:
+    """The labels that are probable enough; the first ones, since probabilities fall."""
+    n_kept = [sum(p >= least for p in own) for own in probabilities]
+    return (
+        [own[:n] for own, n in zip(labels, n_kept, strict=True)],
+        [own[:n] for own, n in zip(probabilities, n_kept, strict=True)],
+    )
 
 
 def _check_coverage(model: Path, calibration: Any, coverage: float, given: dict[str, bool]) -> None:

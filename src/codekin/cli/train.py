@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,9 +72,10 @@ from codekin.fitting.report import TrainingReport, report_text
 from codekin.fitting.setting import ASSIGNMENT_CHOICES
 from codekin.fitting.trial import microseconds_of
 from codekin.learners import LEARNERS, Checkpoints, EpochReport
+from codekin.measures import LabelEvaluation
 from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
+from codekin.model.probabilities import evaluated_sets
 from codekin.progress import report as report_progress
-from codekin.samples import EncodedLabels
 from codekin.states import input_bytes
 from codekin.storage import SavedAssignment, check_target, load_assignment, save_model
 
@@ -150,8 +151,6 @@ def train(
         samples = reader.samples(data, validation, of_learner["max_memory"], cache, random_state)
         source: Any = samples.data
         is_text, classes = isinstance(source, TextData), source.classes
-        if source.indicator is not None:
-            raise ValueError("Several labels per sample are read, but codekin train learns one. Leave the option out.")
         has_texts = is_text and (source.table is None or bool(source.table.text))
         check_format(format="tsv" if has_texts else "features")
         settings["estimator"] = with_less_memory(_learner(settings["estimator"], of_learner), samples.n_bytes)
@@ -175,7 +174,8 @@ def train(
             raise
         evaluation = None if is_text else _measured(classifier, samples)
         report_progress(f"saving {model}")
-        save_model(classifier, model, model_input=None if is_text else ModelInput(None, source.encoding))
+        read_as = classifier.model_input_ if is_text else ModelInput(None, source.encoding)
+        save_model(classifier, model, model_input=replace(read_as, label_separator=label_separator))
         if checkpoints is not None:
             checkpoints.clear()
         report_progress("timing predictions")
@@ -188,7 +188,7 @@ def train(
         return
     ranking = ranking_text(ranking_facts(whole.model_)) if details else []
     of_method = [report_text(people.details, measured_on="training sample"), *ranking] if details else []
-    has_page = has_texts and not (source.table and source.table.embeddings)
+    has_page = has_texts and not (source.table and source.table.embeddings) and source.indicator is None
     show(_text(people, str(model), seconds, of_method, has_page=has_page))
 
 
@@ -311,16 +311,19 @@ def _interruptible(session: Session, checkpoints: Checkpoints | None) -> Iterato
 # ----- samples that have features -----------------------------------------------------------------------------------
 
 
-def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | None:
+def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | LabelEvaluation | None:
     """Measure the bits on evenly spaced training samples, and how good the model is on the validation samples."""
     y: Any = samples.data.encoded_labels
     rows = np.arange(0, len(y.class_index), -(-len(y.class_index) // MOST_MEASURED))
     report_progress(f"measuring the bits on {counted(len(rows), 'training sample')}")
     some = samples.given.at(rows) if isinstance(samples.given, StoredRows) else samples.given[rows]
-    classifier.report(some, EncodedLabels(y.classes, y.class_index[rows]))
+    classifier.report(some, y.at(rows))
     if not isinstance(samples.held_out, tuple):
         return None
     X, labels = samples.held_out
+    if classifier.model_.marginals is not None:
+        known = np.concatenate([classifier.classes_, np.setdiff1d(labels.classes, classifier.classes_)])
+        return evaluated_sets(classifier.model_, X, labels.of_classes(known))
     report_progress(f"predicting {counted(len(labels), 'validation sample')}")
     best, _ = classifier.model_.top_k(X, min(N_BEST, len(classifier.classes_)))
     known, baselines = classifier._class_index(y), None
@@ -330,7 +333,7 @@ def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | 
 
 
 def _report(
-    classifier: ExtremeFit, samples: TrainingSamples, evaluation: Evaluation | None, n_bytes: int
+    classifier: ExtremeFit, samples: TrainingSamples, evaluation: Evaluation | LabelEvaluation | None, n_bytes: int
 ) -> TrainingReport:
     """What :meth:`TextClassifier.report` says of texts."""
     return TrainingReport(

@@ -32,6 +32,8 @@ class ModelInput:
         How the features of a file were numbered: options of ``codekin.data.ReadOptions``.
     columns : TableColumns, optional
         The columns of the table that the texts are from; None if they are not from a table.
+    label_separator : str, optional
+        What separated the labels of a sample.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class ModelInput:
     vectorizer: Features | None = None
     encoding: Mapping[str, int] = field(default_factory=dict)
     columns: TableColumns | None = None
+    label_separator: str | None = None
 
     def __post_init__(self) -> None:
         """Check that the vectorizer can be stored."""

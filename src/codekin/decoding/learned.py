@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin.code import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.code import Code, CodingMatrix, FloatArray, IntArray, Margins
 from codekin.decoding.decoder import Slopes, secants
 from codekin.decoding.losses import LOSSES, Loss, LossLike, get_loss
 from codekin.decoding.minimum_loss import DECODED_PER_BLOCK, BlockDecoder, rounded_rows
@@ -96,6 +96,12 @@ class LearnedDecoder(BlockDecoder):
     loss: Any = "linear"
     products: Products | None = None
     is_learned: ClassVar[bool] = True
+
+    @classmethod
+    def _of_margins(cls, code: Code) -> LearnedDecoder:
+        """The decoder whose score of a class is the margin of its own bit, for a code with one for each class."""
+        weights = (code.coding_matrix > 0) / LOSSES["linear"].agreement(np.ones(1))
+        return cls(weights, np.zeros(code.n_classes), LOSSES["linear"])
 
     def __post_init__(self) -> None:
         """Check the shapes and round the weights."""

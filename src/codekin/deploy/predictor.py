@@ -20,7 +20,7 @@ from codekin.data.row_features import Features, FittedRows, takes_vectors
 from codekin.decoding.decoder import check_k
 from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
-from codekin.model.probabilities import probable_labels
+from codekin.model.probabilities import probable_classes, probable_labels
 from codekin.storage import ModelFolderError, SavedModel, Trust, load_saved
 
 __all__ = ["Predictor"]
@@ -264,6 +264,7 @@ class BatchPredictor:
         self._known_words = known_word_counter(vectorizer)
         self.largest_value = predictor.largest_value
         self.n_classes, self.n_features = len(predictor._labels), predictor._n_features
+        self.are_sets = predictor._model.marginals is not None
 
     @classmethod
     def of(cls, saved: SavedModel) -> BatchPredictor:
@@ -287,9 +288,12 @@ class BatchPredictor:
         )
 
     def best(self, rows: Sequence[Row], k: int, *, has_probabilities: bool) -> Best:
-        """The k best labels of each row, best first, and their probabilities, if they are wanted."""
-        k = min(k, self.n_classes)
-        if len(rows) == 1:
+        """The k best labels of each row, best first, and their probabilities, if they are wanted.
+
+        0 stands for the predicted label, or for all that are probable enough.
+        """
+        k = min(k or (not self.are_sets), self.n_classes)
+        if len(rows) == 1 and k:
             if has_probabilities:
                 own, own_probabilities = self.predictor.top_k_proba(rows[0], k)
                 return [own], [own_probabilities]
@@ -324,10 +328,13 @@ def _stacked(rows: list[Row], is_dense: bool) -> Any:
 
 
 def best_labels(model: Any, X: Any, k: int, has_probabilities: bool, labels: Any = None) -> Best:
-    """The k best labels of each sample, best first; and their probabilities, if wanted.
+    """The k best labels of each sample, best first, or for k = 0 all that are probable; their probabilities, if wanted.
 
     ``labels`` are those of a Model's classes; an estimator has its own.
     """
+    if not k:
+        names, shares = _probable(model, X, labels)
+        return names, shares if has_probabilities else None
     if has_probabilities:
         best, probabilities = model.top_k_proba(X, k)
     else:
@@ -343,6 +350,14 @@ def _best_of(model: Any, X: Any) -> Any:
     return model.predict(X) if inner.marginals is None else model.top_k(X, 1)[0][:, 0]
 
 
+def _probable(model: Any, X: Any, labels: Any) -> tuple[list[list[Any]], list[list[float]]]:
+    if labels is None:
+        model, X, labels = model.model_, model._validated_samples(X), model.classes_
+    rows = [row for part in probable_classes(model, X) for row in zip(*part, strict=True)]
+    names = [labels[classes[is_there]].tolist() for classes, _, is_there in rows]
+    return names, [probabilities[is_there].tolist() for _, probabilities, is_there in rows]
+
+
 def json_objects(
     labels: list[list[Any]],
     probabilities: list[list[float]] | None,
@@ -353,7 +368,8 @@ def json_objects(
 ) -> Iterator[dict[str, Any]]:
     """An object for each sample: its label, the probability of it, if there are any, and perhaps the list of the best.
 
-    A sample without labels has null. Texts also have the number of their known words.
+    Sets have a list of labels and one of probabilities instead. A sample without labels has null. Texts also have the
+    number of their known words.
 
     >>> list(json_objects([["cat", "dog"]], [[0.7, 0.2]], has_list=True))[0]["top"]
     [{'label': 'cat', 'probability': 0.7}, {'label': 'dog', 'probability': 0.2}]
@@ -363,7 +379,8 @@ def json_objects(
         if probabilities is not None:
             best = [{**one, "probability": p} for one, p in zip(best, probabilities[i], strict=True)]
         nothing = {"label": None, **({} if probabilities is None else {"probability": None})}
-        first = {"labels": row} if are_sets else best[0] if best else nothing
+        of_set = {"labels": row, **({} if probabilities is None else {"probabilities": probabilities[i]})}
+        first = of_set if are_sets else best[0] if best else nothing
         answer = {**first, "top": best} if has_list else first
         yield answer if known_words is None else {**answer, "known_words": known_words[i]}
 

@@ -45,6 +45,9 @@ class CodedClassifier(Predictions):
     loss_: Loss
     plan_: dict[str, Any]
     _rng: np.random.Generator
+    _predicts_table: bool = False
+    """Whether the several labels of samples were given as a dense table."""
+    _training_counts: IntArray | None = None
     _report: FitReport | None
     _report_facts: dict[str, Any]
     """What the report says beyond the properties of the code."""
@@ -209,13 +212,25 @@ class CodedClassifier(Predictions):
         """The model with the probabilities of this estimator."""
         return model
 
+    def _take_sets(self, sets: EncodedLabelSets) -> None:
+        """Set what is known of several labels per sample, before they are learned."""
+        self.classes_, self._predicts_table = sets.classes, sets.is_dense
+        counts = np.bincount(sets.indicator.indices, minlength=len(sets.classes))
+        self._training_counts = np.append(counts, len(sets)).astype(np.int64)
+
     def _take_parts(self, fit: FitResult) -> None:
         """Set the attributes of the code and its parts."""
         self.plan_, self._report_facts, orders = fit.plan.as_dict(), fit.facts, fit.orders
         self.codebook_, self.assignment_ = orders.codebook, orders.first
         self.assignment_result_, self.class_distances_ = orders.result, fit.class_distances
         self.loss_, self._rng = fit.loss, fit.rng
-        self._set_model(fit.model)
+        marginals = fit.model.marginals
+        of_form = (
+            None
+            if marginals is None
+            else replace(marginals, is_dense=self._predicts_table, training_counts=self._training_counts)
+        )
+        self._set_model(fit.model if of_form is None else replace(fit.model, marginals=of_form))
 
     def _choices(self) -> tuple[dict[str, Any], int, Seed]:
         """The settings, the number of classes, at least 2, and the source of all random choices."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import is_regressor
@@ -40,3 +41,27 @@ def _constraint(setting: Setting) -> Any:
 
 def _methods(needed: Methods) -> Any:
     return RegressorConstraint() if needed.of_regressor else HasMethods(list(needed.names))
+
+
+ONE_COLUMN_EACH = ("auto", "one_vs_rest")
+"""Codebooks with which each of several labels per sample gets a column of its own."""
+ONE_LABEL_ONLY = {"n_bits": None, "class_weight": None, "calibrate": None, "weighted_decoding": False}
+"""Parameters of an ECOCClassifier that several labels per sample rule out, and what they are otherwise."""
+
+
+def check_columns(given: Mapping[str, Any], params: Mapping[str, Any], learner: Any) -> None:
+    """Raise unless each of several labels per sample can have a column of its own with these settings."""
+    codebook = given["codebook"]
+    if not isinstance(codebook, str) or codebook not in ONE_COLUMN_EACH:
+        raise ValueError(
+            "Each of several labels per sample has a column of its own: 'codebook' must be 'auto' or 'one_vs_rest'. "
+            f"Got {codebook!r}."
+        )
+    for name, usual in (*ONE_LABEL_ONLY.items(), ("decoding", "auto" if given["decoding"] == "auto" else "loss")):
+        if given[name] != usual:
+            raise ValueError(f"The {name!r} parameter needs one label per sample. Got {given[name]!r} and several.")
+    if others := sorted(params.keys() - {"sample_weight"}):
+        raise ValueError(f"The argument {others[0]!r} of fit needs one label per sample. Got samples of several.")
+    if getattr(learner, "learns_targets", False) or hasattr(learner, "oversample"):
+        name = type(getattr(learner, "estimator", learner)).__name__
+        raise ValueError(f"The columns of several labels are learned by classifiers, LinearSVM or Softmax. Got {name}.")

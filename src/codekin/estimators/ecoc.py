@@ -9,19 +9,25 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from codekin._system.arrays import check_single_precision
-from codekin.code import CodingMatrix
+from codekin.code import Codebook, CodingMatrix
 from codekin.decoding import log_odds_decoder
 from codekin.estimators.base import CodedClassifier
 from codekin.estimators.bit_attributes import BitAttributes
-from codekin.estimators.constraints import constraints
-from codekin.estimators.inputs import labels_and_weights, validated, with_class_weight, with_learner_tags
+from codekin.estimators.constraints import ONE_COLUMN_EACH, ONE_LABEL_ONLY, check_columns, constraints
+from codekin.estimators.inputs import (
+    checked_weights,
+    labels_and_weights,
+    validated,
+    with_class_weight,
+    with_learner_tags,
+)
 from codekin.estimators.metadata import (
     CallbackSupportMixin,
     begin_callbacks,
@@ -36,7 +42,7 @@ from codekin.fitting.fit import begin_fit, fit_model, learn_batch
 from codekin.fitting.settings import ECOC_SETTINGS
 from codekin.learners import IndependentBits, Learner, is_named, learner_of
 from codekin.model import Model
-from codekin.samples import N_FOLDS, Samples
+from codekin.samples import N_FOLDS, EncodedLabelSets, Samples
 from codekin.states import SavedClassifier
 
 
@@ -214,8 +220,10 @@ class ECOCClassifier(
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Samples; text or anything else that the estimator accepts also works.
-        y : array-like of shape (n_samples,)
-            Labels of any type.
+        y : array-like of shape (n_samples,), or several labels per sample
+            Labels of any type. If samples may have several, a list of lists or sets of labels, or a table of zeros and
+            ones, sparse or dense; each label then has a column of its own, learned by a classifier, ``LinearSVM`` or
+            ``Softmax``.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, none of them negative; the estimator must accept them. A label whose samples all
             have weight zero is left out, as if it were not in ``y``.
@@ -233,6 +241,9 @@ class ECOCClassifier(
         self._validate_params()
         learner = self._bit_classifier()
         params = learner_params(self, learner, "fit", sample_weight, fit_params)
+        sets = EncodedLabelSets.of(y)
+        if sets is not None:
+            return self._fit_columns(X, sets, params)
         X, y = validated(self, X, y, learner=learner, reset=True)
         class_index, weights, params = labels_and_weights(self, X, y, sample_weight, params=params, learner=learner)
         samples = Samples(X, class_index, weights)
@@ -246,6 +257,21 @@ class ECOCClassifier(
         fit = fit_model(plan, samples, alternatives=alternatives, orders=orders)
         given = self.get_params(deep=False)
         self._take_parts(or_joint(fit, given, self._bit_classifier(), samples, seed=plan.seed))
+        context.call_on_fit_task_end(estimator=self)
+        return self
+
+    def _fit_columns(self, X: Any, sets: EncodedLabelSets, params: Mapping[str, Any]) -> Self:
+        """Learn a column for each of several labels per sample, once with all samples and once without a tenth."""
+        check_columns(self._params(), params, self._bit_learner(params))
+        X, _ = validated(self, X, np.zeros(len(sets), dtype=np.intp), learner=self._bit_classifier(), reset=True)
+        self._take_sets(sets)
+        samples = Samples.of_sets(X, sets.indicator, checked_weights(params.get("sample_weight"), X))
+        n_classes = len(self.classes_)
+        column_of_class = Codebook(2 * np.eye(n_classes, dtype=np.int8) - 1, name="one_vs_rest")
+        given = {"codebook": column_of_class, "n_symbols": 2, "assignment": "identity", "decoding": "loss"}
+        plan, _, orders = self._plan(params, samples, planned, **given)
+        context = begin_callbacks(self, plan.learner, 2 * n_classes)
+        self._take_parts(fit_model(replace(plan, decoding="margins"), samples, orders=orders))
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -321,7 +347,12 @@ class ECOCClassifier(
 
     def __sklearn_tags__(self) -> Any:
         """The input tags of the learner, which decides what X may be."""
-        return with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
+        tags = with_learner_tags(super().__sklearn_tags__(), self._bit_classifier())
+        is_column_each = isinstance(self.codebook, str) and self.codebook in ONE_COLUMN_EACH
+        is_usual = all(getattr(self, name) is usual for name, usual in ONE_LABEL_ONLY.items())
+        is_classifier = learner_of(self.estimator) is None and not is_regressor(self._bit_classifier())
+        tags.classifier_tags.multi_label = is_column_each and is_usual and is_classifier and self.decoding != "learned"
+        return tags
 
     def _bit_classifier(self) -> Any:
         """What learns the bits one by one; None if one of codekin's learners learns them all."""
@@ -329,11 +360,13 @@ class ECOCClassifier(
             return LogisticRegression(max_iter=1000)
         return self.estimator if learner_of(self.estimator) is None else None
 
-    def _plan(self, params: Mapping[str, Any], samples: Samples, choose: Callable[..., Chosen]) -> Chosen:
+    def _plan(
+        self, params: Mapping[str, Any], samples: Samples, choose: Callable[..., Chosen], **changed: Any
+    ) -> Chosen:
         """All settings of a fit, with the arguments of the learners, and the code for the samples."""
         classifier, learner = self._bit_classifier(), self._bit_learner(params)
         given, n_classes, seed = self._choices()
-        return choose(given, classifier, learner, samples, n_classes=n_classes, seed=seed)
+        return choose({**given, **changed}, classifier, learner, samples, n_classes=n_classes, seed=seed)
 
     def _bit_learner(self, params: Mapping[str, Any]) -> Learner:
         learner = learner_of(self.estimator)

@@ -232,6 +232,7 @@ class ExtremeClassifier(ExtremeFit, ClassifierMixin, BaseEstimator):
         """Sparse rows are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
         return tags
 
 

@@ -157,7 +157,7 @@ def training_samples(owner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
     if sets is not None:
         if not sets.indicator.nnz:
             raise ValueError(f"No label can be learned. None of the {len(sets)} samples has any.")
-        owner.classes_ = sets.classes
+        owner._take_sets(sets)
         return Samples.of_sets(X, sets.indicator, checked_weights(sample_weight, X))
     if isinstance(y, EncodedLabels):
         owner.classes_, class_index = y.classes, y.class_index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,13 +14,18 @@ from codekin.code import FloatArray, IntArray, Margins
 from codekin.decoding.decoder import check_k
 from codekin.estimators.inputs import label_array
 from codekin.explaining import Explanation, contributions_to
+from codekin.measures.thresholds import label_thresholds
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration, likely_classes
 from codekin.model.probabilities import check_one_label, probable_labels
-from codekin.samples import EncodedLabels
+from codekin.samples import EncodedLabels, EncodedLabelSets
 
 if TYPE_CHECKING:
     from codekin.data.row_features import Features
+
+
+LISTED = 50
+"""How many labels of each sample are looked at for thresholds."""
 
 
 class Predictions(metaclass=ABCMeta):
@@ -66,13 +72,15 @@ class Predictions(metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray of shape (n_samples,), or csr_array of shape (n_samples, n_classes)
-            If samples have several labels, 1 where the marginal probability is at least the threshold, which is 0.5.
+        ndarray of shape (n_samples,), or csr_array or ndarray of shape (n_samples, n_classes)
+            If samples have several labels, 1 where the marginal probability is at least the threshold, which is 0.5;
+            dense if the labels of ``fit`` were a dense table.
         """
         self._check_is_fitted()
         samples = self._validated_samples(X)
         if self.model_.marginals is not None:
-            return probable_labels(self.model_, samples)
+            found = probable_labels(self.model_, samples)
+            return found.toarray().astype(np.int64) if self.model_.marginals.is_dense else found
         return np.asarray(self.classes_[self.model_.predict(samples)])
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -200,6 +208,39 @@ class Predictions(metaclass=ABCMeta):
             raise ValueError(f"There are {n_samples_in(samples)} samples. Got labels of shape {class_index.shape}.")
         self.set_calibration_ = SetCalibration.of(self.model_.log_proba(samples, class_index))
         return self
+
+    def choose_thresholds(self, X: Any, y: Any, aim: str | float = "micro_f1", *, per_label: bool = False) -> Self:
+        """Choose the probabilities from which on labels are predicted, if samples may have several.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples that played no part in ``fit``.
+        y : list of lists or sets of labels, or a table of zeros and ones
+            Their labels.
+        aim : {"micro_f1", "macro_f1"} or float, default="micro_f1"
+            What is as large as possible: F1 of all pairs of a sample and a label, or the mean F1 of the labels. A
+            number is a precision to keep.
+        per_label : bool, default=False
+            Whether each label gets a threshold; there should be some samples of each.
+
+        Returns
+        -------
+        CodedClassifier
+            Itself.
+        """
+        self._check_is_fitted()
+        model = self.model_
+        if model.marginals is None:
+            raise ValueError("Thresholds are for models of several labels per sample. Got a model of one.")
+        labels = EncodedLabelSets.of(y, is_several=True).of_classes(self.classes_)
+        best, probabilities = model.top_k_proba(self._validated_samples(X), min(LISTED, len(self.classes_)))
+        chosen = label_thresholds(best, probabilities, labels, aim, per_label=per_label)
+        self._change_model(replace(model, marginals=replace(model.marginals, thresholds=chosen)))
+        return self
+
+    def _change_model(self, model: Any) -> None:
+        self.model_ = model
 
     def predict_sets(self, X: Any, coverage: float = 0.9) -> list[NDArray[Any]]:
         """A set of labels for each sample that holds the true one as often as asked: conformal prediction.

@@ -212,6 +212,9 @@ class TextPredictions(Predictions):
         """The fitted model of the features."""
         return self.classifier_.model_
 
+    def _change_model(self, model: Model) -> None:
+        self.classifier_._change_model(model)
+
     @property
     def classes_(self) -> NDArray[Any]:  # type: ignore[override]
         """The labels."""

@@ -21,7 +21,7 @@ from codekin._system.messages import counted
 from codekin.code import Code, FloatArray, IntArray
 from codekin.codebooks import dense_random
 from codekin.codebooks.symbols import single_column
-from codekin.decoding import LOSSES, fit_decoder
+from codekin.decoding import fit_decoder
 from codekin.decoding.decoder_fit import DecoderFit
 from codekin.decoding.learned import LearnedDecoder
 from codekin.fitting.codes import are_alike
@@ -363,10 +363,7 @@ def or_joint(fit: FitResult, given: Mapping[str, Any], classifier: Any, samples:
     with stage("learning all classes at once"):
         learned = _learned(classifier, samples, weights, rows, rng)
     bits = EstimatorBits(predictors_of_classes(learned, code.coding_matrix.argmax(axis=0)))
-    # The score of a class is the margin of its bit.
-    weights_of_bits = (code.coding_matrix > 0) / LOSSES["linear"].agreement(np.ones(1))
-    decoder = LearnedDecoder(weights_of_bits, np.zeros(code.n_classes), LOSSES["linear"])
-    member = replace(fit.model.first, bits=bits, decoder=decoder)
+    member = replace(fit.model.first, bits=bits, decoder=LearnedDecoder._of_margins(code))
     plan = replace(fit.plan, reason=f"{fit.plan.reason}; one regression for all bits: {text}", decoding="learned")
     return replace(fit, model=replace(fit.model, codes=(member,)), plan=plan, decoder_fit=None)
 

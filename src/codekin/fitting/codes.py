@@ -194,6 +194,7 @@ def learned_code(
     """
     learner, (_, learned_decoding, known) = plan.learner, alternatives
     decoder = decoder_of(code, plan.loss, is_weighted=plan.weighted_decoding)
+    decoder = LearnedDecoder._of_margins(code) if plan.decoding == "margins" else decoder
     if held_out is not None:
         options = {**options, "validation": _accuracy_on(held_out, decoder)}
     if plan.calibrate is None:

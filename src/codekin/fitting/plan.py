@@ -63,7 +63,7 @@ class Plan:
     - ``reason``: why this codebook was chosen, if the user left it open.
     - ``policy``: the user's name for the assignment, if it has another name here.
     - ``weighted_decoding``: divide the loss of a class by the number of its non-zero bits.
-    - ``decoding``: by the loss, or by weights learned from margins.
+    - ``decoding``: by the loss, by weights learned from margins, or each class by the margin of its own bit.
     - ``calibrate``: turn margins into log-odds with samples that the bits have not seen.
     - ``rerank``: how the best classes are rescored.
     - ``candidates``: what lists the classes to rescore.
@@ -83,7 +83,7 @@ class Plan:
     policy: str = ""
     reason: str = ""
     weighted_decoding: bool = False
-    decoding: Literal["loss", "learned"] = "loss"
+    decoding: Literal["loss", "learned", "margins"] = "loss"
     calibrate: Literal["cv", "holdout"] | None = None
     n_codes: int = 1
     rerank: Literal["centroid", "learned"] | None = None

@@ -32,6 +32,7 @@ from codekin.learners.estimators import (
     seeded,
     symbol_margins,
 )
+from codekin.learners.label_sets import LabelSets
 from codekin.learners.linear import CONSTANT_MARGIN, LinearRows
 from codekin.samples import Samples, rows_at
 
@@ -270,8 +271,10 @@ class _Lesson(NamedTuple):
     @classmethod
     def of(cls, samples: Samples, code: Code, params: Mapping[str, Any], *, is_pairwise: bool = False) -> _Lesson:
         weights = {} if samples.weights is None else {"sample_weight": np.asarray(samples.weights)}
-        kind = type(code.codebook)
-        return cls(samples.X, samples.class_index, code.coding_matrix, kind, {**params, **weights}, is_pairwise)
+        kind, sets = type(code.codebook), LabelSets.of_code(samples, code)
+        # Samples with several labels are of as many classes as there are sets of labels.
+        of_sample = (samples.class_index, code.coding_matrix) if sets is None else (sets.of_sample, 2 * sets.sets - 1)
+        return cls(samples.X, *of_sample, kind, {**params, **weights}, is_pairwise)
 
     def entries(self, bit: int, class_index: IntArray) -> CodingMatrix:
         """The entry of each sample, of these classes; that of an ignored class if the class is -1."""

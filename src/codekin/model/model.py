@@ -104,17 +104,6 @@ class Model:
         loss of their own, which may differ from the decoding loss.
     marginals : Marginals, optional
         Turns the final losses into the probabilities of several labels per sample, instead of all of the above.
-
-    Attributes
-    ----------
-    first : FittedCode
-        The first code with its bits; the only one of most models.
-    code, codebook, assignment, bits, decoder
-        The parts of the first code.
-    n_classes : int
-        The number of classes.
-    n_bits : int
-        The number of bits of all codes together.
     """
 
     codes: tuple[FittedCode, ...]
@@ -124,22 +113,10 @@ class Model:
     temperature: float = 1.0
     probability_decoder: Decoder | None = field(default=None, repr=False)
     marginals: Marginals | None = field(default=None, repr=False)
-    first: FittedCode = field(init=False, repr=False)
-    code: Code = field(init=False, repr=False)
-    codebook: Codebook = field(init=False, repr=False)
-    assignment: Assignment = field(init=False, repr=False)
-    bits: FittedBits = field(init=False, repr=False)
-    decoder: Decoder = field(init=False, repr=False)
-    n_classes: int = field(init=False, repr=False)
-    n_bits: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.codes:
             raise ValueError("A model needs at least one code.")
-        first, code = self.codes[0], self.codes[0].code
-        n_bits = sum(each.code.n_bits for each in self.codes)
-        self.__dict__.update(first=first, bits=first.bits, decoder=first.decoder, n_classes=code.n_classes)
-        self.__dict__.update(code=code, codebook=code.codebook, assignment=code.assignment, n_bits=n_bits)
         if self.ranking is not None:
             vectors, codes = self.ranking.vectors, self.ranked.codes
             if vectors is not None and len(vectors.scales) != codes[0].n_classes:
@@ -158,9 +135,49 @@ class Model:
         return replace(self, temperature=temperature)
 
     @property
+    def first(self) -> FittedCode:
+        """The first code with its bits; the only one of most models."""
+        return self.codes[0]
+
+    @property
+    def code(self) -> Code:
+        """The code of the first code."""
+        return self.codes[0].code
+
+    @property
+    def codebook(self) -> Codebook:
+        """The codewords of each code."""
+        return self.codes[0].code.codebook
+
+    @property
+    def assignment(self) -> Assignment:
+        """Which class has which codeword in the first code."""
+        return self.codes[0].code.assignment
+
+    @property
+    def bits(self) -> FittedBits:
+        """The predictors of the first code."""
+        return self.codes[0].bits
+
+    @property
+    def decoder(self) -> Decoder:
+        """The decoder of the first code."""
+        return self.codes[0].decoder
+
+    @property
     def is_single(self) -> bool:
         """Whether this is one code without a ranking, which can be trained further and get new classes."""
         return self.ranking is None
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return self.codes[0].code.n_classes
+
+    @property
+    def n_bits(self) -> int:
+        """The number of bits of all codes together."""
+        return sum(each.code.n_bits for each in self.codes)
 
     @cached_property
     def coding_matrix(self) -> CodingMatrix:

@@ -6,7 +6,7 @@ samples, with straight lines between its steps. So no kind of code needs rules o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +19,7 @@ from codekin.code import FloatArray, IntArray
 from codekin.samples import as_indicator
 
 if TYPE_CHECKING:
+    from codekin.measures import LabelEvaluation
     from codekin.model.model import Model
 
 FIRST_LIST, GROWTH, LISTED_AT_ONCE = 16, 4, 1 << 12
@@ -33,11 +34,15 @@ class Marginals:
     - ``losses``, ``probabilities`` of shape (n_steps,): the first increase, the second fall; linear between them, and
       constant beyond.
     - ``thresholds`` of shape (1,) or (n_classes,): from which probability on a class is predicted.
+    - ``is_dense``: whether predictions are a dense table, as the labels that were learned.
+    - ``training_counts`` of shape (n_classes + 1,): how many training samples had each label, and how many there were.
     """
 
     losses: FloatArray = field(repr=False)
     probabilities: FloatArray = field(repr=False)
     thresholds: FloatArray = field(default_factory=lambda: np.array([DEFAULT_THRESHOLD]))
+    is_dense: bool = False
+    training_counts: IntArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         is_falling = len(self.losses) == len(self.probabilities) > 0 and bool((np.diff(self.probabilities) <= 0).all())
@@ -74,6 +79,9 @@ class Marginals:
         """Raise unless there is one threshold, or one for each of so many classes."""
         if self.thresholds.shape not in ((1,), (n_classes,)):
             raise ValueError(f"There are thresholds of {self.thresholds.size} classes, not of {n_classes}.")
+        counts = self.training_counts
+        if counts is not None and (counts.shape != (n_classes + 1,) or counts.min() < 0 or counts.max() > counts[-1]):
+            raise ValueError(f"The training samples of {n_classes} labels cannot be those of the counts.")
 
     def at(self, losses: FloatArray) -> FloatArray:
         """The probabilities of classes with these losses; 0 for infinite losses, of no class."""
@@ -89,11 +97,10 @@ class Marginals:
         losses = np.append(class_losses, np.full((len(class_losses), 1), np.inf), axis=1)
         return self.log_probabilities(np.take_along_axis(losses, classes, axis=1))
 
-    def indicator(self, classes: Any, probabilities: FloatArray, n_classes: int) -> sparse.csr_array:
-        """Which of the listed classes of each sample are probable enough, (n_samples, n_classes)."""
+    def are_probable(self, classes: Any, probabilities: FloatArray, n_classes: int) -> NDArray[np.bool_]:
+        """Which of the listed classes of each sample are probable enough."""
         least = np.broadcast_to(self.thresholds, n_classes)[classes]
-        rows, places = np.nonzero((probabilities >= least) & (classes >= 0))
-        return as_indicator((np.ones(len(rows)), (rows, classes[rows, places])), (len(classes), n_classes))
+        return np.asarray((probabilities >= least) & (classes >= 0))
 
 
 def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
@@ -115,11 +122,21 @@ def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[f
 
 
 def probable_labels(model: Model, X: Any) -> sparse.csr_array:
-    """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes).
+    """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes)."""
+    parts = []
+    for classes, _, are_probable in probable_classes(model, X):
+        rows, places = np.nonzero(are_probable)
+        entries = np.ones(len(rows)), (rows, classes[rows, places])
+        parts.append(as_indicator(entries, (len(classes), model.n_classes)))
+    return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+
+def probable_classes(model: Model, X: Any) -> Iterator[tuple[IntArray, FloatArray, NDArray[np.bool_]]]:
+    """The best classes of some samples at a time, their probabilities, and which are as probable as thresholds ask.
 
     Longer and longer lists of the best classes are made until they hold all of these.
     """
-    marginals, n_samples, parts = model.marginals, n_samples_in(X), []
+    marginals, n_samples = model.marginals, n_samples_in(X)
     assert marginals is not None
     least = float(np.min(marginals.thresholds))
     for start in range(0, max(n_samples, 1), LISTED_AT_ONCE):
@@ -129,8 +146,25 @@ def probable_labels(model: Model, X: Any) -> sparse.csr_array:
         while k < model.n_classes and (probabilities[:, -1] >= least).any():
             k = min(GROWTH * k, model.n_classes)
             classes, probabilities = model.top_k_proba(some, k)
-        parts.append(marginals.indicator(classes, probabilities, model.n_classes))
-    return parts[0] if len(parts) == 1 else sparse.csr_array(sparse.vstack(parts, format="csr"))
+        yield classes, probabilities, marginals.are_probable(classes, probabilities, model.n_classes)
+
+
+def evaluated_sets(model: Model, X: Any, truth: sparse.csr_array) -> LabelEvaluation:
+    """How good a model of several labels per sample is; labels that it does not know are the last columns."""
+    from codekin.measures import label_evaluation
+
+    best, probabilities = model.top_k_proba(X, min(5, model.n_classes))
+    predicted = probable_labels(model, X)
+    counts = None if model.marginals is None else model.marginals.training_counts
+    return label_evaluation(
+        best,
+        truth,
+        n_classes=model.n_classes,
+        probabilities=probabilities,
+        predicted=predicted,
+        label_counts=None if counts is None else counts[:-1],
+        n_training=0 if counts is None else int(counts[-1]),
+    )
 
 
 def check_one_label(model: Model, what: str) -> None:

@@ -21,7 +21,7 @@ from codekin._version import __version__
 from codekin.classes import ClassTree
 from codekin.code import IntArray
 from codekin.data.model_input import ModelInput
-from codekin.data.options import checked_encoding
+from codekin.data.options import ReadOptions, checked_encoding
 from codekin.data.row_features import Features, FittedRows
 from codekin.data.tables import columns_from_json, columns_to_json
 from codekin.data.vectorizers import FittedVectorizer
@@ -301,6 +301,8 @@ MODELS = {
 def _describe_input(model_input: ModelInput, arrays: Arrays) -> Json:
     """How the samples of a model are read from files."""
     description: Json = {"encoding": {key: int(value) for key, value in model_input.encoding.items()}}
+    if model_input.label_separator is not None:
+        description["label_separator"] = model_input.label_separator
     if model_input.columns is not None:
         description["columns"] = columns_to_json(model_input.columns)
     if model_input.vectorizer is not None:
@@ -323,7 +325,8 @@ def _restore_input(description: Json, arrays: Arrays, n_features: int | None) ->
         is_right = n_features is None or vectorizer.n_features == n_features
         check(is_right, f"texts have {vectorizer.n_features} features, the model {n_features}")
     encoding = description["encoding"]  # none of texts
-    return ModelInput(vectorizer, {} if encoding == {} else checked_encoding(encoding), columns)
+    separator = ReadOptions(label_separator=description.get("label_separator")).label_separator
+    return ModelInput(vectorizer, {} if encoding == {} else checked_encoding(encoding), columns, separator)
 
 
 def tree_arrays(tree: ClassTree) -> Arrays:

@@ -26,8 +26,8 @@ from codekin.model.reranking import Reranking
 from codekin.states.bits import describe_bits, restore_bits
 from codekin.states.values import Json, check, checked, typed
 
-MARGINALS = {"losses": 1, "probabilities": 1, "thresholds": 1}
-"""The arrays of marginal probabilities and their dimensions."""
+MARGINALS = "losses", "probabilities", "thresholds"
+"""The arrays of marginal probabilities."""
 
 
 def describe_model(model: Model, arrays: Arrays, learners: list[Any], *, is_alone: bool) -> Json:
@@ -45,6 +45,9 @@ def describe_model(model: Model, arrays: Arrays, learners: list[Any], *, is_alon
     if model.marginals is not None:
         arrays.update({f"marginal_{name}": getattr(model.marginals, name) for name in MARGINALS})
         description["frequencies_of"] = None if model.prior is None else model.prior.total
+        description["predicts_table"] = model.marginals.is_dense
+        if model.marginals.training_counts is not None:
+            arrays["training_counts"] = model.marginals.training_counts
     if model.ranking is not None:
         description["ranking"] = _describe_ranking(model, arrays, learners)
     own: Any = model.probability_decoder
@@ -71,8 +74,11 @@ def restore_model(description: Json, arrays: Arrays, learners: list[Any]) -> tup
         prior = ClassPrior(arrays["class_frequencies"], total)
     marginals = None
     if "marginal_losses" in arrays:
-        own = [typed(arrays[f"marginal_{name}"], f"marginal_{name}", "float64", n) for name, n in MARGINALS.items()]
-        marginals = Marginals(*(np.array(array) for array in own))
+        own = {name: np.array(typed(arrays[f"marginal_{name}"], f"marginal_{name}", "float64")) for name in MARGINALS}
+        counts = None
+        if "training_counts" in arrays:
+            counts = np.array(typed(arrays["training_counts"], "training_counts", "int64"))
+        marginals = Marginals(**own, is_dense=bool(description.get("predicts_table")), training_counts=counts)
     temperature = description.get("classifier", description).get("temperature")
     temperature = 1.0 if temperature is None else float(checked(temperature, "temperature", "positive"))
     model = Model(tuple(codes), ranking, prior=prior, temperature=temperature, marginals=marginals)

@@ -204,9 +204,12 @@ class Application:
             if not isinstance(answer, Exception):
                 own_rows = slice(*answer)
                 of_labels = None if probabilities is None else probabilities[own_rows]
-                has_list = requests[i].top_k is not None
+                are_sets = self.predictor.are_sets
+                has_list = requests[i].top_k is not None and not are_sets
                 known = None if known_words is None else known_words[own_rows]
-                answers[i] = list(json_objects(labels[own_rows], of_labels, known, has_list=has_list))
+                answers[i] = list(
+                    json_objects(labels[own_rows], of_labels, known, has_list=has_list, are_sets=are_sets)
+                )
         return answers
 
     def _alone(self, asked: PredictRequest) -> Answer | Exception:

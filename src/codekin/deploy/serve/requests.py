@@ -80,7 +80,7 @@ class PredictRequest:
     @property
     def kind(self) -> tuple[int, bool]:
         """Requests of one kind can be answered together."""
-        return self.top_k or 1, self.has_probabilities
+        return self.top_k or 0, self.has_probabilities
 
 
 def parsed_request(body: bytes, content_type: str, options: Mapping[str, str], limits: Limits) -> PredictRequest:
