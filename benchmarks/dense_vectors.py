@@ -219,7 +219,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-home", type=Path)
     parser.add_argument("--classes", type=int, default=100_000)
-    parser.add_argument("--passes", type=int, nargs="+", default=[5, 10])
+    parser.add_argument("--passes", type=int, nargs="*", default=[5, 10])
     parser.add_argument("--rates", type=float, nargs="+", default=[0.02, 0.05])
     parser.add_argument("--only", nargs="+")
     arguments = parser.parse_args()

@@ -1,15 +1,16 @@
-"""Make the pictures of the README and of docs/tutorial/choose.md, and the table of that page, from what was measured.
+"""Make the pictures of the README and the documentation, and the table of docs/tutorial/choose.md, from measurements.
 
     python tools/pictures.py                  # all of them, less than a minute
-    python tools/pictures.py frontier which   # what follows from the tables of the measurements
+    python tools/pictures.py frontier which memory   # what follows from the tables of the measurements
 
 Each picture is drawn for light and for dark pages. The numbers of "idea" are computed here by the demo's functions;
-those of "frontier" and "which" are read from docs/measurements, so that they are as old as the tables there.
+those of the others are read from docs/measurements, so that they are as old as the tables there.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import io
 import re
 import runpy
@@ -108,6 +109,38 @@ def frontier() -> None:
     axes.margins(y=0.14)
     axes.grid(visible=True)
     save_on_both_papers(figure, "frontier")
+
+
+# --- Memory in training ----------------------------------------------------------------------------------------------
+STAGES = {"reading": "read, order classes", "trial": "trial", "trees": "trees", "candidates": "candidates"}
+STAGES |= {"vectors": "class vectors", "saving": "save, measure"}
+
+
+@figure_style()
+def memory() -> None:
+    """What `codekin train` holds in each of its stages."""
+    with (DOCS / "measurements" / "results" / "memory-5.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    figure = Figure(figsize=(6.0, 4.4), layout="constrained")
+    for axes, row in zip(figure.subplots(len(rows), 1), rows, strict=True):
+        libraries, samples, *held = (number(row[part]) for part in ("libraries", "samples", *STAGES))
+        places = np.arange(len(held))
+        for left, sizes, name, colour in (
+            (0, libraries, "libraries", "grey"),
+            (libraries, samples, "samples", "sky"),
+            (libraries + samples, held, "what a stage holds", "blue"),
+        ):
+            axes.barh(places, sizes, left=left, color=PALETTE[colour], height=0.72, label=name)
+        axes.set_yticks(places, list(STAGES.values()), size=10)
+        axes.invert_yaxis()
+        axes.set_title(f"{row['set']}: {number(row['peak']):,.0f} MB at most", size=11)
+        axes.tick_params(labelsize=10)
+        axes.grid(visible=True, axis="x")
+        axes.set_axisbelow(True)
+    figure.axes[-1].set_xlabel("megabytes", size=10.5)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=3, fontsize=10, frameon=False)
+    save_on_both_papers(figure, "memory")
 
 
 # --- Which codekin for my K? -----------------------------------------------------------------------------------------
@@ -234,7 +267,7 @@ def which() -> None:
     PAGE.write_text(with_current_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-PICTURES: dict[str, Callable[[], None]] = {"idea": idea, "frontier": frontier, "which": which}
+PICTURES: dict[str, Callable[[], None]] = {"idea": idea, "frontier": frontier, "which": which, "memory": memory}
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from tests.test_contracts.test_documents import DOCUMENTS, name_of
 
 PICTURE = re.compile(r"<picture>(.*?)</picture>", re.DOTALL)
 WITH_PICTURES = [document for document in DOCUMENTS if PICTURE.search(document.read_text(encoding="utf-8"))]
-REMEDY = "Run: python tools/pictures.py frontier which"
+REMEDY = "Run: python tools/pictures.py frontier which memory"
 
 
 @pytest.fixture(scope="module")

@@ -47,10 +47,10 @@ def calibrate(
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Calibrate the prediction sets of a model on held-out samples, or thresholds of several labels per sample.
+    """Calibrate the prediction sets of a model on held-out samples.
 
-    The model then predicts sets of labels with any coverage: codekin predict MODEL DATA --coverage 0.9. A model of
-    several labels per sample predicts those whose probabilities are at least the thresholds.
+    The model then predicts sets of labels with any coverage: codekin predict MODEL DATA --coverage 0.9. For a model of
+    several labels per sample, choose the thresholds instead: it predicts labels that are at least as probable.
     """
     target, loaded = check_target(output or model), LoadedModel(model, trust=trust, quiet=quiet, takes_sets=True)
     classifier = loaded.classifier

@@ -292,7 +292,7 @@ class BatchPredictor:
 
         0 stands for the predicted label, or for all that are probable enough.
         """
-        k = min(k or (not self.are_sets), self.n_classes)
+        k = min(k or int(not self.are_sets), self.n_classes)
         if len(rows) == 1 and k:
             if has_probabilities:
                 own, own_probabilities = self.predictor.top_k_proba(rows[0], k)
