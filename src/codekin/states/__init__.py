@@ -21,7 +21,7 @@ from codekin._version import __version__
 from codekin.classes import ClassTree
 from codekin.code import IntArray
 from codekin.data.model_input import ModelInput
-from codekin.data.options import ReadOptions, checked_encoding
+from codekin.data.options import checked_encoding
 from codekin.data.row_features import Features, FittedRows
 from codekin.data.tables import columns_from_json, columns_to_json
 from codekin.data.vectorizers import FittedVectorizer
@@ -325,7 +325,8 @@ def _restore_input(description: Json, arrays: Arrays, n_features: int | None) ->
         is_right = n_features is None or vectorizer.n_features == n_features
         check(is_right, f"texts have {vectorizer.n_features} features, the model {n_features}")
     encoding = description["encoding"]  # none of texts
-    separator = ReadOptions(label_separator=description.get("label_separator")).label_separator
+    separator = description.get("label_separator")
+    check(isinstance(separator, str | None), f"labels are separated by a text, not by {separator!r}")
     return ModelInput(vectorizer, {} if encoding == {} else checked_encoding(encoding), columns, separator)
 
 
