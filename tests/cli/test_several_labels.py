@@ -140,6 +140,14 @@ def test_measures_are_those_of_several_labels_and_read_the_file_as_in_training(a
         assert name in shown
 
 
+def test_an_evaluation_counts_different_unknown_labels_and_samples_without_any(animals, succeed, tmp_path):
+    (tmp_path / "new.tsv").write_text("cat,fox\tpurrs\ndog,fox\tbarks\n\tgrazes\nox\tmoos\n")
+    shown = succeed("evaluate", animals / "tsv", tmp_path / "new.tsv")
+    assert "4 with 1.25 labels on average; 2 labels without training samples" in shown
+    assert "  without labels                1; they count as 0 in precision, recall and nDCG" in shown
+    assert "without labels" not in succeed("evaluate", animals / "tsv", animals / "test.tsv")
+
+
 def test_the_report_of_training_has_the_same_measures(animals, succeed, tmp_path):
     for kind in ("tsv", "xmc"):
         several = ("--label-separator", ",") if kind == "tsv" else ("--multilabel", "all")
@@ -203,11 +211,22 @@ def test_an_explanation_is_of_the_most_probable_label(animals, succeed):
         (("evaluate", "{topics}", "{svm}", "--multilabel", "all"), "--multilabel all needs a model of several labels"),
         (("calibrate", "{topics}", "{svm}", "--per-label"), "--per-label needs a model of several labels"),
         (("calibrate", "{tsv}", "{test}", "--thresholds", "f1"), "must be 'micro_f1', 'macro_f1' or a precision"),
-        (("train", "{test}", "{out}", "--multilabel", "all"), "every sample has one label"),
+        (("calibrate", "{tsv}", "{unknown}"), "unknown.tsv: none of its 2 samples has a label that the model knows"),
+        (("evaluate", "{tsv}", "{unknown}"), "unknown.tsv: none of its 2 samples has a label that the model knows"),
+        (("evaluate", "{tsv}", "{without}"), "without.tsv: none of its 1 samples has a label that the model knows"),
+        (("train", "{test}", "{out}", "--multilabel", "all"), "no sample has more than one label"),
+        (("train", "{test}", "{out}", "--label-separator", "|"), "'|' is between no two labels"),
+        (
+            ("train", "{test}", "{out}", "--label-separator", ",", "--multilabel", "first"),
+            "needs multilabel='all'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said_in_one_sentence(animals, topics, topics_model, run, tmp_path, arguments, message):
     places = {"tsv": animals / "tsv", "jsonl": animals / "jsonl", "test": animals / "test.tsv", "out": tmp_path / "out"}
+    places |= {name: tmp_path / f"{name}.tsv" for name in ("unknown", "without")}
+    places["unknown"].write_text("fox,ox\tbarks\nox\tmoos\n")
+    places["without"].write_text("\tbarks\n")
     places |= {"lists": animals / "test.jsonl", "topics": topics_model, "svm": topics / "test.svm"}
     shown = run(*(argument.format(**places) for argument in arguments), "--quiet")
     assert shown.code == 2

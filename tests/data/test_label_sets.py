@@ -78,9 +78,10 @@ def test_a_comma_in_a_label_separates_nothing_unless_somebody_says_so():
     assert sets_of(read(text, label_separator=",")) == [{"ham", "eggs"}, {"ham"}]
 
 
-def test_a_separator_can_also_say_which_label_is_the_first():
-    assert read("b;a\tone\nc\ttwo\n", label_separator=";", multilabel="first").labels.tolist() == ["b", "c"]
-    assert read("b;a\tone\nc\ttwo\n", label_separator=";", multilabel="drop").labels.tolist() == ["c"]
+@pytest.mark.parametrize("policy", ["first", "drop"])
+def test_a_separator_reads_all_labels(policy):
+    with pytest.raises(ValueError, match=f"needs multilabel='all'. Got '{policy}' instead"):
+        ReadOptions(label_separator=";", multilabel=policy)
 
 
 def test_a_row_without_labels_is_kept_or_left_out():
@@ -166,6 +167,20 @@ def sets_of_encoded(y):
 
 
 def test_a_file_where_no_row_has_several_labels_needs_no_option(tmp_path):
-    (tmp_path / "train.tsv").write_text("a,b\tone\nb,c\ttwo\n")
-    with pytest.raises(DataError, match="every sample has one label; .* --label-separator"):
+    (tmp_path / "train.tsv").write_text("a,b\tone\nb,c\ttwo\n\tthree\n")
+    with pytest.raises(DataError, match="no sample has more than one label; .* --label-separator"):
         reader([], multilabel="all").samples(str(tmp_path / "train.tsv"), None, None, None, 0)
+
+
+@pytest.mark.parametrize("rows", ["sport; food,one\nfood,two\n", "sport; food,one\n,two\nfood,three\n"])
+def test_a_separator_that_is_between_no_labels_is_named_with_the_column(tmp_path, rows):
+    (tmp_path / "own.csv").write_text(f"tags,title\n{rows}")
+    options = {"label": "tags", "text": "title", "label_separator": "|"}
+    with pytest.raises(DataError, match=r"own.csv: no sample has .*'\|' is between no two labels in column 'tags'"):
+        reader([], **options).samples(str(tmp_path / "own.csv"), None, None, None, 0)
+
+
+def test_samples_without_any_label_are_not_said_to_have_one(tmp_path):
+    (tmp_path / "train.tsv").write_text("\tone\n\ttwo\n\tthree\n")
+    with pytest.raises(DataError, match="None of the 3 samples has a label"):
+        reader([], label_separator=";").samples(str(tmp_path / "train.tsv"), None, None, None, 0)

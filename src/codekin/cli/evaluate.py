@@ -117,12 +117,12 @@ def evaluate(
 
 def _evaluated_sets(loaded: LoadedModel, data: str, reading: Any) -> tuple[LabelEvaluation, dict[str, Any]]:
     """How good the most probable labels of samples are, the predicted ones, and what a prediction takes."""
-    model, labels = loaded.saved.coded, loaded.labels
+    model, n_labels = loaded.saved.coded, len(loaded.labels)
     # All at once, so that a label that is not known is the same one everywhere.
     ((X, read),) = loaded.samples(data, sys.maxsize, reporter(f"predicting {data}"), **reading)
-    measured = evaluated_sets(model, X, read.indicator_among(labels))
+    measured = evaluated_sets(model, X, loaded.indicator(data, read))
     report("timing predictions")
-    microseconds = microseconds_of(lambda some: model.top_k(some, min(max(AT), len(labels))), X[:ROWS_AT_ONCE])
+    microseconds = microseconds_of(lambda some: model.top_k(some, min(max(AT), n_labels)), X[:ROWS_AT_ONCE])
     return measured, {"model_bytes": loaded.saved.n_bytes, "microseconds_per_prediction": microseconds}
 
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, vstack
 from codekin._system.memory import in_units
 from codekin.cli.display import Display
 from codekin.data import ReadOptions
-from codekin.data.datasets import Data, TextData
+from codekin.data.datasets import Data, DataError, TextData
 from codekin.data.options import LabelKind, label_kind
 from codekin.data.parsed_rows import shortened
 from codekin.data.reading import ReadProgress
@@ -96,7 +96,7 @@ class LoadedModel:
             raise FileNotFoundError(f"{shortened(str(data))}: there is no such file. {hint}")
         if index_base is not None and self.model_input.vectorizer is not None:
             raise ValueError(f"--index-base {index_base} needs features with numbers. Got a model of texts.")
-        if self.has_sets and labels != "none":
+        if self.has_sets and labels != "none" and options.get("multilabel", "all") == "all":
             options = {"multilabel": "all", "label_separator": self.model_input.label_separator, **options}
         kind, base = label_kind(self.labels) if labels is None else labels, "auto" if index_base is None else index_base
         how = ReadOptions(labels=kind, index_base=base, **options)  # type: ignore[arg-type]
@@ -119,9 +119,17 @@ class LoadedModel:
         n_rows = sys.maxsize if self.has_sets else ROWS_AT_ONCE
         chunks = list(self.samples(data, n_rows, reporter(f"reading {data}"), **reading))
         if self.has_sets:
+            self.indicator(data, chunks[0][1])
             return chunks[0][0], chunks[0][1].encoded_labels, [chunks[0][1]]
         X, y = stacked([X for X, _ in chunks]), np.concatenate([part.labels for _, part in chunks])
         return X, y, [part for _, part in chunks]
+
+    def indicator(self, source: str | Path, data: Data) -> csr_array:
+        """Which labels the samples of a file have, unknown ones last; an error if the model knows none of them."""
+        found = data.indicator_among(self.labels)
+        if not (found.indices < len(self.labels)).any():
+            raise DataError(str(source), f"none of its {len(data):,} samples has a label that the model knows.")
+        return found
 
     def feature_name(self, feature: int) -> str:
         """What a feature with a number is called: as the file numbers it."""

@@ -132,6 +132,8 @@ class ReadOptions:
                     "The 'label_separator' option of a reader must be characters within a line, and no tab. Got "
                     f"{self.label_separator!r} instead."
                 )
+            if self.multilabel in ("first", "drop"):
+                raise ValueError(f"A label_separator needs multilabel='all'. Got {self.multilabel!r} instead.")
             object.__setattr__(self, "multilabel", "all" if self.multilabel == "error" else self.multilabel)
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n\0 '):
             raise ValueError(

@@ -93,7 +93,7 @@ class SampleReader:
             self.note(understood(data, source))
         _check_classes(data, source)
         if isinstance(data, TextData):
-            _check_several_labels(data, source)
+            _check_several_labels(data, source, self.options.label_separator)
             for doubt in _doubts(data):
                 self.note(f"{source}: {doubt}")
         return data
@@ -221,14 +221,18 @@ def _check_classes(data: Data, source: str) -> None:
     """Raise if there is only one class."""
     if _n_classes(data) < 2:
         found = f"All {data.n_samples:,} have one label" if data.n_samples > 1 else "There is one sample"
+        found = found if _n_classes(data) else f"None of the {data.n_samples:,} samples has a label"
         raise DataError(source, f"samples of at least 2 classes are needed. {found}.")
 
 
-def _check_several_labels(data: TextData, source: str) -> None:
+def _check_several_labels(data: TextData, source: str, given: str | None) -> None:
     """Raise if cells of a table have several labels, or if no row has where all may."""
-    if data.indicator is not None and bool((np.diff(data.indicator.indptr) == 1).all()):
-        reason = "every sample has one label; leave the option multilabel out, or say what separates labels with"
-        raise DataError(source, f"{reason} --label-separator.")
+    if data.indicator is not None and bool((np.diff(data.indicator.indptr) <= 1).all()):
+        where = "" if data.table is None else f" in column {data.table.label!r}"
+        reason = "leave the option multilabel out, or say what separates labels with --label-separator"
+        if given is not None:
+            reason = f"the separator {given!r} is between no two labels{where}. Give another one, or none"
+        raise DataError(source, f"no sample has more than one label; {reason}.")
     if data.table is None or data.classes is None or data.indicator is not None:
         return
     known = set(map(str, data.classes.tolist()))

@@ -31,7 +31,7 @@ class LabelEvaluation:
     n_samples : int
         How many samples were predicted.
     n_unknown : int
-        How many of their labels the model does not know; they count as missed.
+        How many different labels of theirs the model does not know; they count as missed.
     labels_per_sample : float
         How many labels a sample has on average.
     precision_at : dict of int to float
@@ -51,6 +51,8 @@ class LabelEvaluation:
         without such sets.
     calibration_error : float or None
         The expected calibration error of the probabilities of the first labels; None without probabilities.
+    n_without : int
+        How many samples have no label; they count as 0 in precision, recall and gain.
     """
 
     n_samples: int
@@ -65,6 +67,7 @@ class LabelEvaluation:
     micro_f1: float | None = None
     macro_f1: float | None = None
     calibration_error: float | None = None
+    n_without: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain values for JSON."""
@@ -74,8 +77,10 @@ class LabelEvaluation:
         """A few lines for people."""
         at = ", ".join(map(str, self.precision_at))
         unknown = f"; {counted(self.n_unknown, 'label')} without training samples" if self.n_unknown else ""
+        without = {"  without labels": f"{self.n_without:,}; they count as 0 in precision, recall and nDCG"}
         rows = {
             "samples": f"{self.n_samples:,} with {self.labels_per_sample:.2f} labels on average{unknown}",
+            **(without if self.n_without else {}),
             f"precision at {at}": _shares(self.precision_at),
             f"recall at {at}": _shares(self.recall_at),
             f"nDCG at {at}": _shares(self.ndcg_at),
@@ -158,7 +163,7 @@ def label_evaluation(
     micro, macro = (None, None) if predicted is None else f1_scores(predicted, truth)
     return LabelEvaluation(
         n_samples=n_samples,
-        n_unknown=int((truth.indices >= n_known).sum()),
+        n_unknown=len(np.unique(truth.indices[truth.indices >= n_known])),
         labels_per_sample=float(n_own.mean()),
         precision_at={k: float(_precision(gains, n_own, k).mean()) for k in at},
         recall_at={k: float((gains[:, :k].sum(axis=1) / np.maximum(n_own, 1)).mean()) for k in at},
@@ -169,6 +174,7 @@ def label_evaluation(
         micro_f1=micro,
         macro_f1=macro,
         calibration_error=None if probabilities is None else label_confidence_error(best, probabilities, is_hit),
+        n_without=int((n_own == 0).sum()),
     )
 
 

@@ -57,6 +57,10 @@ def label_thresholds(
         raise ValueError(
             f"The 'aim' of thresholds must be 'micro_f1', 'macro_f1' or a precision from 0 to 1. Got {aim!r} instead."
         )
+    if len(best) != truth.shape[0]:
+        raise ValueError(f"There are {len(best):,} samples. Got labels of {truth.shape[0]:,}.")
+    if not truth.nnz:
+        raise ValueError(f"None of the {len(best):,} samples has a label that the model knows.")
     is_there, n_true = best >= 0, np.bincount(truth.indices, minlength=truth.shape[1])
     pairs = probabilities[is_there].astype(float), hits(best, truth)[is_there]
     of_all, of_labels = _Cuts.of(np.zeros(len(pairs[0]), np.intp), *pairs), _Cuts.of(best[is_there], *pairs)
