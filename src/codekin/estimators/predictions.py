@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from codekin._system.rows import n_samples_in
 from codekin.code import FloatArray, IntArray, Margins
@@ -82,6 +83,31 @@ class Predictions(metaclass=ABCMeta):
             found = probable_labels(self.model_, samples)
             return found.toarray().astype(np.int64) if self.model_.marginals.is_dense else found
         return np.asarray(self.classes_[self.model_.predict(samples)])
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """The share of samples whose label, or set of labels, is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Whatever ``fit`` takes.
+        y : array-like of shape (n_samples,), or several labels per sample
+            Their labels, as ``fit`` takes them; the columns of a table are those of ``predict``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each sample counts.
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.metrics import accuracy_score
+
+        predicted = self.predict(X)
+        if self.model_.marginals is not None and getattr(y, "ndim", 1) != 2:
+            sets, predicted = EncodedLabelSets.of(y, is_several=True), sparse.csr_array(predicted)
+            y = sets.indicator if sets.is_dense else sets.of_all(self.classes_)
+            predicted.resize((predicted.shape[0], max(predicted.shape[1], y.shape[1])))  # type: ignore[arg-type]
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Minus the decoding loss of each class; for two classes, the loss of the first minus that of the second.

@@ -26,9 +26,9 @@ from codekin.fitting.setting import is_auto
 from codekin.fitting.settings import EXTREME_SETTINGS
 from codekin.fitting.trial import HELD_OUT_OF_SOME_CLASSES, SEED, neighbouring_classes
 from codekin.learners import Checkpoints, EpochReport
-from codekin.measures.label_sets import LabelEvaluation, label_evaluation
+from codekin.measures.label_sets import LabelEvaluation
 from codekin.measures.predictions import N_BEST, Baselines, Evaluation, evaluated
-from codekin.model.probabilities import probable_labels
+from codekin.model.probabilities import evaluated_sets
 from codekin.progress import Progress, report, reported, subscribe
 from codekin.samples import EncodedLabelSets, Labels, Samples
 from codekin.states import input_bytes
@@ -273,20 +273,9 @@ class TextFit(TextPredictions):
     def _evaluated(self, X: Any, labels: Labels) -> Evaluation | LabelEvaluation:
         """The measures of one label per sample, or those of several; what the model does not know comes last."""
         model, classes = self.classifier_.model_, self.classifier_.classes_
-        n_best = min(N_BEST, len(classes))
         if model.marginals is not None:
-            best, probabilities = model.top_k_proba(X, n_best)
-            sets = EncodedLabelSets.of(labels, is_several=True)
-            return label_evaluation(
-                best,
-                sets.of_classes(np.concatenate([classes, np.setdiff1d(sets.classes, classes)])),
-                n_classes=len(classes),
-                probabilities=probabilities,
-                predicted=probable_labels(model, X),
-                label_counts=None if self._baselines is None else self._label_counts,
-                n_training=self._n_samples or 0,
-            )
-        best, _ = model.top_k(X, n_best)
+            return evaluated_sets(model, X, EncodedLabelSets.of(labels, is_several=True).of_all(classes))
+        best, _ = model.top_k(X, min(N_BEST, len(classes)))
         return evaluated(best, self.classifier_._class_index(labels), classes, self._baselines, X)
 
     def _measure(self, texts: list[Any], X: Any, y: Labels) -> None:
@@ -297,7 +286,6 @@ class TextFit(TextPredictions):
         each = self.classifier_._samples(X, y).of_each_label()  # some classes may have had no weight
         known = np.flatnonzero(each.class_index >= 0)
         self._baselines = Baselines.of(each.X[known], each.class_index[known], len(self.classifier_.classes_))
-        self._label_counts = np.bincount(each.class_index[known], minlength=len(self.classifier_.classes_))
         self._evaluation, self._n_samples, self._some_texts = None, len(texts), [texts[row] for row in rows.tolist()]
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.messages import with_article
-from codekin.code import IntArray
 from codekin.data.columns import is_missing, samples_of
 from codekin.data.datasets import USES, TableColumns
 from codekin.data.model_input import ModelInput
@@ -38,7 +37,6 @@ class TextPredictions(Predictions):
     vectorizer_: Features
     _columns: TableColumns | None
     _evaluation: Evaluation | LabelEvaluation | None
-    _label_counts: IntArray
     _baselines: Baselines | None
     _n_samples: int | None
     _some_texts: list[Any]
