@@ -35,18 +35,25 @@ def use_commands(folder: Path) -> None:
         rows = list(zip(split.y.tolist(), split.texts or (), strict=True))[::step]
         lines = (f"{diagnoses.class_names[k] if diagnoses.class_names else k}\t{text}\n" for k, text in rows)
         (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+        lines = (f"{'odd' if k % 2 else 'even'};{k % 40}\t{text}\n" for k, text in rows)
+        (folder / f"several-{name}.tsv").write_text("".join(lines), encoding="utf-8")
     for n_features in (MANY_FEATURES, N_FEATURES):
         export_dataset(make_sparse_topics(300, 3000, n_features=n_features, rng=0), folder)
         for name in ("train.svm", "test.svm") if n_features == MANY_FEATURES else ():
             (folder / name).rename(folder / f"wide-{name}")
     of_texts, of_features = (folder / "train.tsv", folder / "test.tsv"), (folder / "train.svm", folder / "test.svm")
     of_many = folder / "wide-train.svm", folder / "wide-test.svm"
+    of_several, separated = (folder / "several-train.tsv", folder / "several-test.tsv"), ["--label-separator", ";"]
     of_this_many = ["--n-features", MANY_FEATURES]
     recipes = [
         (of_texts, []),
         (of_texts, ["--no-validation"]),
         (of_texts, ["--code", "tree", "--rerank", "learned"]),
         (of_texts, ["--max-model-bytes", "200KB"]),
+        (of_several, separated),
+        (of_several, [*separated, "--no-validation"]),
+        (of_several, [*separated, "--code", "tree", "--width", "4"]),
+        (of_several, [*separated, "--code", "tree", "--estimator", "softmax"]),
         (of_features, []),
         (of_features, ["--taxonomy", folder / "taxonomy.txt"]),
         (of_features, ["--width", "4", "--estimator", "arow"]),
@@ -80,6 +87,7 @@ def use_commands(folder: Path) -> None:
 
 def use_estimators(folder: Path) -> None:
     """Arrays: codes with linear learners and trees, all designs of assignments, dense samples, single predictions."""
+    import numpy as np
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
@@ -107,6 +115,12 @@ def use_estimators(folder: Path) -> None:
         saved = save_model(classifier, folder / f"array-{number}")
         load_model(saved).predict(X[:5])
         Predictor.load(saved).top_k(X[0], 3)
+    means = np.random.default_rng(0).normal(size=(400, 16)).astype(np.float32)
+    for n_classes in (150, 400):
+        classifier = ExtremeClassifier(random_state=0)
+        classifier.fit(np.repeat(means[:n_classes], 3, axis=0), np.repeat(np.arange(n_classes), 3))
+        classifier.predict(means)
+        classifier.top_k_proba(means, 3)
 
 
 def main() -> int:
