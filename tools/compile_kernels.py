@@ -65,13 +65,15 @@ def use_commands(folder: Path) -> None:
         (of_many, [*of_this_many, "--width", "4", "--rerank", "learned", "--no-validation"]),
     ]
     for number, ((train, test), options) in enumerate(recipes):
-        model = folder / f"model-{number}"
+        model, one = folder / f"model-{number}", folder / f"one{test.suffix}"
+        one.write_text(test.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
         validation = [] if "--no-validation" in options else ["--validation", test]
         more = [option for option in options if option != "--no-validation"]
         for command in (
             ["train", train, model, *validation, *more, "--quiet"],
             ["predict", model, test, "--top-k", "3", "--output", folder / "answers.tsv"],
             ["evaluate", model, test],
+            ["explain", model, one],
         ):
             code = main([str(part) for part in command])
             if code != 0:
