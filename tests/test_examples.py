@@ -89,7 +89,7 @@ def test_the_preserving_assignment_is_better_than_all_random_ones(run, capsys):
 def test_codebooks_matter_more_to_trees_than_to_linear_predictors(run, capsys):
     _, variables, _ = run("03", capsys)
     linear, trees = (list(variables["found"][name].values()) for name in ("linear", "trees"))
-    assert np.ptp(linear) < 4 < 10 < np.ptp(trees)
+    assert np.ptp(linear) < 6 < 10 < np.ptp(trees)
     assert min(variables["found"]["trees"], key=variables["found"]["trees"].get)[0] == "one_vs_rest"
 
 

@@ -35,18 +35,25 @@ def use_commands(folder: Path) -> None:
         rows = list(zip(split.y.tolist(), split.texts or (), strict=True))[::step]
         lines = (f"{diagnoses.class_names[k] if diagnoses.class_names else k}\t{text}\n" for k, text in rows)
         (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+        lines = (f"{'odd' if k % 2 else 'even'};{k % 40}\t{text}\n" for k, text in rows)
+        (folder / f"several-{name}.tsv").write_text("".join(lines), encoding="utf-8")
     for n_features in (MANY_FEATURES, N_FEATURES):
         export_dataset(make_sparse_topics(300, 3000, n_features=n_features, rng=0), folder)
         for name in ("train.svm", "test.svm") if n_features == MANY_FEATURES else ():
             (folder / name).rename(folder / f"wide-{name}")
     of_texts, of_features = (folder / "train.tsv", folder / "test.tsv"), (folder / "train.svm", folder / "test.svm")
     of_many = folder / "wide-train.svm", folder / "wide-test.svm"
+    of_several, separated = (folder / "several-train.tsv", folder / "several-test.tsv"), ["--label-separator", ";"]
     of_this_many = ["--n-features", MANY_FEATURES]
     recipes = [
         (of_texts, []),
         (of_texts, ["--no-validation"]),
         (of_texts, ["--code", "tree", "--rerank", "learned"]),
         (of_texts, ["--max-model-bytes", "200KB"]),
+        (of_several, separated),
+        (of_several, [*separated, "--no-validation"]),
+        (of_several, [*separated, "--code", "tree", "--width", "4"]),
+        (of_several, [*separated, "--code", "tree", "--estimator", "softmax"]),
         (of_features, []),
         (of_features, ["--taxonomy", folder / "taxonomy.txt"]),
         (of_features, ["--width", "4", "--estimator", "arow"]),
@@ -58,13 +65,15 @@ def use_commands(folder: Path) -> None:
         (of_many, [*of_this_many, "--width", "4", "--rerank", "learned", "--no-validation"]),
     ]
     for number, ((train, test), options) in enumerate(recipes):
-        model = folder / f"model-{number}"
+        model, one = folder / f"model-{number}", folder / f"one{test.suffix}"
+        one.write_text(test.read_text(encoding="utf-8").splitlines(keepends=True)[0], encoding="utf-8")
         validation = [] if "--no-validation" in options else ["--validation", test]
         more = [option for option in options if option != "--no-validation"]
         for command in (
             ["train", train, model, *validation, *more, "--quiet"],
             ["predict", model, test, "--top-k", "3", "--output", folder / "answers.tsv"],
             ["evaluate", model, test],
+            ["explain", model, one],
         ):
             code = main([str(part) for part in command])
             if code != 0:
@@ -80,6 +89,7 @@ def use_commands(folder: Path) -> None:
 
 def use_estimators(folder: Path) -> None:
     """Arrays: codes with linear learners and trees, all designs of assignments, dense samples, single predictions."""
+    import numpy as np
     from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
@@ -107,6 +117,12 @@ def use_estimators(folder: Path) -> None:
         saved = save_model(classifier, folder / f"array-{number}")
         load_model(saved).predict(X[:5])
         Predictor.load(saved).top_k(X[0], 3)
+    means = np.random.default_rng(0).normal(size=(400, 16)).astype(np.float32)
+    for n_classes in (150, 400):
+        classifier = ExtremeClassifier(random_state=0)
+        classifier.fit(np.repeat(means[:n_classes], 3, axis=0), np.repeat(np.arange(n_classes), 3))
+        classifier.predict(means)
+        classifier.top_k_proba(means, 3)
 
 
 def main() -> int:

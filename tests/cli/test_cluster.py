@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from codekin.cli import options as cluster
+from codekin.cli import workers as cluster
 
 COMMANDS = {
     "train": ("train", "train.svm", "model"),

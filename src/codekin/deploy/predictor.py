@@ -346,8 +346,10 @@ def best_labels(model: Any, X: Any, k: int, has_probabilities: bool, labels: Any
 
 def _best_of(model: Any, X: Any) -> Any:
     """The best class or label of each sample."""
-    inner = getattr(model, "model_", model)
-    return model.predict(X) if inner.marginals is None else model.top_k(X, 1)[0][:, 0]
+    marginals = getattr(
+        getattr(model, "model_", model), "marginals", None
+    )  # SubclassClassifier has one label per sample
+    return model.predict(X) if marginals is None else model.top_k(X, 1)[0][:, 0]
 
 
 def _probable(model: Any, X: Any, labels: Any) -> tuple[list[list[Any]], list[list[float]]]:

@@ -286,7 +286,7 @@ def centroids(
 
     >>> centroids([[3.0, 4.0], [0.0, 2.0], [0.0, 5.0]], np.array([0, 1, 1])).toarray()
     array([[0.6, 0.8],
-           [0. , 1. ]])
+           [0. , 1. ]], dtype=float32)
     """
     rows = X if isinstance(X, StoredRows) else sparse.csr_array(X)
     classes = np.asarray(class_index)

@@ -198,7 +198,7 @@ def inverse_propensities(counts: IntArray, n_samples: int, a: float = 0.55, b: f
     for sets of Wikipedia, 0.6 and 2.6 for those of Amazon.
 
     >>> inverse_propensities(np.array([0, 1, 100]), 1000).round(2)
-    array([8.83, 6.91, 1.77])
+    array([8.82, 6.91, 1.77])
     """
     return np.asarray(1 + (np.log(max(n_samples, 3)) - 1) * (b + 1) ** a * (counts + b) ** -a)
 
