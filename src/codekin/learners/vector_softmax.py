@@ -47,8 +47,6 @@ BYTES_PER_ENTRY = 12
 """Of a vector while it is learned: itself, its deviation from the mean, its rounded form and sketch."""
 ROWS_AT_ONCE = 4_096
 ROWS_OF_SKETCH = 20_000
-MEMBERS_PER_SAMPLE = 5
-"""How many of the nearest classes of a sample are looked at in its cell, besides its own class."""
 LEAST_DIRECTIONS = 0.1
 """If fewer directions than this share of the features have nearly all variance, features are scaled one by one."""
 
@@ -236,15 +234,9 @@ def _nearest_classes(data: DenseRows, state: State, seed: int, n_threads: int | 
 
 
 def _indexed(data: DenseRows, state: State, seed: int, n_threads: int | None) -> VectorBits:
-    """The predictors with what finds candidates: of very many classes, those of the samples nearby."""
+    """The predictors with what finds candidates."""
     bits = replace(VectorBits.of(*state[:2], data.centre, data.factor, data.some()), n_threads=n_threads)
-    if len(state.bias) <= LISTED_CLASSES:
-        return bits
-    return bits.with_cells(
-        np.concatenate([bits.unrounded_sketches(data.X[data.rows[block]]) for block in data.blocks()]),
-        np.column_stack([data.bit_of_row, state.nearest[:, :MEMBERS_PER_SAMPLE]]),
-        np.random.default_rng(seed),
-    )
+    return bits if len(state.bias) <= LISTED_CLASSES else bits.with_cells(np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, eq=False)
