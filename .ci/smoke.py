@@ -67,7 +67,7 @@ def _compiled_in_a_first_training(diagnoses) -> list[str]:
     from codekin.cli.main import main as codekin_main
     from codekin.kernels.calling import PORTABLE
 
-    if platform.machine() not in PORTABLE:
+    if f"{sys.platform} {platform.machine()}" not in PORTABLE:
         return []
     with tempfile.TemporaryDirectory() as folder, event.install_recorder("numba:compile") as recorder:
         for name, split in (("train", diagnoses.train), ("test", diagnoses.test)):
