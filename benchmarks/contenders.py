@@ -543,18 +543,18 @@ def has_module(python, module):
     return shutil.which(python) is not None and subprocess.run([python, "-c", look], check=False).returncode == 0
 
 
-def lack_of(name, pecos_python=None):
-    """One sentence on what a contender needs and is not there; None if it can run."""
-    contender = class_of(name)
-    python = pecos_python if contender is Pecos and pecos_python else sys.executable
-    return None if has_module(python, contender.module) else f"left out: {python} has no {contender.package}"
+def python_for(contender, peers_python=None):
+    """The interpreter that has what a contender needs: this one, or that of the peers' environment; None if neither."""
+    pythons = filter(None, (sys.executable, peers_python))
+    return next((python for python in pythons if has_module(python, contender.module)), None)
 
 
 def result_of(name, data_folder, *, seed=0, pecos_python=None, time_limit=1800):
     """The measurements of a contender, or one sentence on why there are none."""
-    if lack := lack_of(name, pecos_python):
-        return lack
-    python = pecos_python if class_of(name) is Pecos and pecos_python else sys.executable
+    contender = class_of(name)
+    python = python_for(contender, pecos_python)
+    if python is None:
+        return f"left out: pip install {contender.package}"
     command = [python, __file__, name, str(data_folder), str(seed)]
     try:
         run = subprocess.run(command, env=os.environ | ONE_THREAD, capture_output=True, timeout=time_limit, check=False)
