@@ -17,6 +17,8 @@ __all__ = ["Samples"]
 
 N_FOLDS = 5
 """How many folds samples are divided into where nothing else is said."""
+SAME_LENGTH = 1e-3
+"""Rows have one length if it differs by less than this share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,35 @@ class Samples:
         if is_copied or self.labels is not None:
             return self.at(np.flatnonzero(~is_left_out))
         return replace(self, class_index=np.where(is_left_out, -1, self.class_index))
+
+    def _one_of_each_class(self, order: IntArray) -> IntArray:
+        """A place of each class in an order of the samples: its first one, or its last if samples have several labels.
+
+        Those at the end of the order are as if drawn, however rare the labels of those at its beginning are.
+        """
+        if self.labels is None:
+            return np.unique(self.class_index[order], return_index=True)[1]
+        labels = self.labels[order]
+        backwards = np.repeat(np.arange(len(order)), np.diff(labels.indptr))[::-1]
+        return np.asarray(backwards[np.unique(labels.indices[::-1], return_index=True)[1]])
+
+    def _as_if_new(self, others: Samples) -> Samples:
+        """The same without the features that none of some others has, as samples are that come later.
+
+        Words of a single training text would otherwise make it shorter than new texts. Rows of one length keep it.
+        Sparse samples with one label stay as they are, as do all others.
+        """
+        if self.labels is None or not (sparse.issparse(self.X) and sparse.issparse(others.X)):
+            return self
+        X, is_known = sparse.csr_array(self.X, copy=True), np.bincount(others.X.indices, minlength=self.X.shape[1]) > 0
+        lengths = np.sqrt(X.multiply(X).sum(axis=1))
+        X.data[~is_known[X.indices]] = 0
+        X.eliminate_zeros()
+        longest = lengths.max(initial=0)
+        if longest - lengths[lengths > 0].min(initial=longest) < SAME_LENGTH * longest:
+            rest = np.sqrt(X.multiply(X).sum(axis=1))
+            X.data *= np.repeat(lengths / np.where(rest > 0, rest, 1), np.diff(X.indptr)).astype(X.dtype)
+        return replace(self, X=X)
 
     def of_each_label(self, *, is_shared: bool = True) -> Samples:
         """One sample for each label of a sample, which perhaps share its weight; the same if all have one label."""
@@ -321,6 +352,8 @@ class EncodedLabelSets:
     def _of_table(cls, table: Any, names: Any) -> EncodedLabelSets:
         """The labels of a table of zeros and ones."""
         is_sparse = sparse.issparse(table)
+        if is_sparse:
+            table = sparse.csr_array(table)  # other forms keep their entries elsewhere
         values = np.asarray(table.data if is_sparse else table)
         is_binary = values.dtype.kind in "biufO" and bool(((values == 0) | (values == 1)).all())
         if not is_binary:

@@ -44,6 +44,12 @@ class Predictions(metaclass=ABCMeta):
         self._check_is_fitted()
         return len(self.classes_)
 
+    @property
+    def multilabel_(self) -> bool:
+        """Whether samples may have several labels."""
+        self._check_is_fitted()
+        return self.model_.marginals is not None
+
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive if the bit is predicted to be +1.
 
@@ -112,6 +118,8 @@ class Predictions(metaclass=ABCMeta):
     def decision_function(self, X: Any) -> FloatArray:
         """Minus the decoding loss of each class; for two classes, the loss of the first minus that of the second.
 
+        If samples have several labels, 0 is where :meth:`predict` begins to give a label, one column for each.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -122,9 +130,11 @@ class Predictions(metaclass=ABCMeta):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
         """
         self._check_is_fitted()
-        losses = self.model_.class_losses(self._validated_samples(X))
-        is_pair = len(self.classes_) == 2 and self.model_.marginals is None
-        return np.asarray(losses[:, 0] - losses[:, 1] if is_pair else -losses, dtype=np.float64)
+        samples = self._validated_samples(X)
+        losses = self.model_.class_losses(samples)
+        if self.model_.marginals is not None:
+            return self.model_.marginals.decisions(losses, self.model_.proba(samples))
+        return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
 
     def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
         """The k labels with the smallest decoding losses, and those losses, smallest first.

@@ -102,6 +102,12 @@ class Marginals:
         least = np.broadcast_to(self.thresholds, n_classes)[classes]
         return np.asarray((probabilities >= least) & (classes >= 0))
 
+    def decisions(self, losses: FloatArray, probabilities: FloatArray) -> FloatArray:
+        """How much smaller the losses of all classes are than where they are predicted: above 0 if they are."""
+        limits = np.interp(-self.thresholds, -self.probabilities, self.losses) - losses
+        least = np.finfo(np.float64).tiny
+        return np.where(probabilities >= self.thresholds, np.maximum(limits, least), np.minimum(limits, 0.0))
+
 
 def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
     """The log-probabilities of some classes before any re-ranking, as a function of the temperature.
