@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin._system.rows import StoredRows
+from codekin._system.rows import StoredRows, with_features
 from codekin.code import FloatArray, IntArray
 
 __all__ = ["Samples"]
 
 N_FOLDS = 5
 """How many folds samples are divided into where nothing else is said."""
-SAME_LENGTH = 1e-3
-"""Rows have one length if it differs by less than this share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,22 +110,14 @@ class Samples:
         return np.asarray(backwards[np.unique(labels.indices[::-1], return_index=True)[1]])
 
     def _as_if_new(self, others: Samples) -> Samples:
-        """The same without the features that none of some others has, as samples are that come later.
+        """The same without features that none of the others has, as samples are that come later, if they have sets.
 
-        Words of a single training text would otherwise make it shorter than new texts. Rows of one length keep it.
-        Sparse samples with one label stay as they are, as do all others.
+        Words of a single training text would otherwise make it shorter than new texts.
         """
         if self.labels is None or not (sparse.issparse(self.X) and sparse.issparse(others.X)):
             return self
-        X, is_known = sparse.csr_array(self.X, copy=True), np.bincount(others.X.indices, minlength=self.X.shape[1]) > 0
-        lengths = np.sqrt(X.multiply(X).sum(axis=1))
-        X.data[~is_known[X.indices]] = 0
-        X.eliminate_zeros()
-        longest = lengths.max(initial=0)
-        if longest - lengths[lengths > 0].min(initial=longest) < SAME_LENGTH * longest:
-            rest = np.sqrt(X.multiply(X).sum(axis=1))
-            X.data *= np.repeat(lengths / np.where(rest > 0, rest, 1), np.diff(X.indptr)).astype(X.dtype)
-        return replace(self, X=X)
+        X, given = cast("Any", self.X), cast("Any", others.X)
+        return replace(self, X=with_features(X, np.bincount(given.indices, minlength=X.shape[1]) > 0))
 
     def of_each_label(self, *, is_shared: bool = True) -> Samples:
         """One sample for each label of a sample, which perhaps share its weight; the same if all have one label."""

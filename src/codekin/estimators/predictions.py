@@ -15,7 +15,7 @@ from codekin.decoding.decoder import check_k
 from codekin.estimators.answers import Answers
 from codekin.estimators.inputs import label_array
 from codekin.explaining import Explanation, contributions_to
-from codekin.model.probabilities import check_one_label
+from codekin.model.probabilities import check_one_label, decisions
 from codekin.samples import EncodedLabels, EncodedLabelSets
 
 if TYPE_CHECKING:
@@ -33,12 +33,6 @@ class Predictions(Answers):
         """The number of classes."""
         self._check_is_fitted()
         return len(self.classes_)
-
-    @property
-    def multilabel_(self) -> bool:
-        """Whether samples may have several labels."""
-        self._check_is_fitted()
-        return self.model_.marginals is not None
 
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive if the bit is predicted to be +1.
@@ -100,11 +94,7 @@ class Predictions(Answers):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
         """
         self._check_is_fitted()
-        samples = self._validated_samples(X)
-        losses = self.model_.class_losses(samples)
-        if self.model_.marginals is not None:
-            return self.model_.marginals.decisions(losses, self.model_.proba(samples))
-        return np.asarray(losses[:, 0] - losses[:, 1] if len(self.classes_) == 2 else -losses, dtype=np.float64)
+        return decisions(self.model_, self._validated_samples(X))
 
     def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
         """The k labels with the smallest decoding losses, and those losses, smallest first.

@@ -102,12 +102,6 @@ class Marginals:
         least = np.broadcast_to(self.thresholds, n_classes)[classes]
         return np.asarray((probabilities >= least) & (classes >= 0))
 
-    def decisions(self, losses: FloatArray, probabilities: FloatArray) -> FloatArray:
-        """How much smaller the losses of all classes are than where they are predicted: above 0 if they are."""
-        limits = np.interp(-self.thresholds, -self.probabilities, self.losses) - losses
-        least = np.finfo(np.float64).tiny
-        return np.where(probabilities >= self.thresholds, np.maximum(limits, least), np.minimum(limits, 0.0))
-
 
 def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:
     """The log-probabilities of some classes before any re-ranking, as a function of the temperature.
@@ -132,6 +126,15 @@ def with_threshold(model: Model, least: float | None) -> Model:
     if least is None or model.marginals is None:
         return model
     return replace(model, marginals=replace(model.marginals, thresholds=np.array([least])))
+
+
+def decisions(model: Model, X: Any) -> FloatArray:
+    """Minus the loss of each class, of two their difference; with several labels, above 0 for predicted ones."""
+    losses, own = model.class_losses(X), model.marginals
+    if own is None:
+        return np.asarray(losses[:, 0] - losses[:, 1] if model.n_classes == 2 else -losses, dtype=np.float64)
+    below, least = np.interp(-own.thresholds, -own.probabilities, own.losses) - losses, np.finfo(np.float64).tiny
+    return np.where(model.proba(X) >= own.thresholds, np.maximum(below, least), np.minimum(below, 0.0))
 
 
 def probable_labels(model: Model, X: Any) -> sparse.csr_array:
