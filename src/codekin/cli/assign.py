@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from codekin._system.messages import Need
-from codekin._system.parallel import limited_threads
+from codekin._system.parallel import limited_threads, workers
 from codekin.assignments import ASSIGNMENTS, AssignmentResult, assign
 from codekin.assignments.result import POLICIES, nearest_classes, torn_pairs
 from codekin.classes import ClassDistances
@@ -37,7 +37,6 @@ from codekin.cli.options import (
     positive_number,
     reader_of,
 )
-from codekin.cli.workers import workers
 from codekin.code import Codebook
 from codekin.code.codebook import MAX_SYMBOLS
 from codekin.code.geometry import codeword_distances

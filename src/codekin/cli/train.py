@@ -18,7 +18,7 @@ import typer
 
 from codekin._system.files import beside, bytes_in
 from codekin._system.messages import EXTRAS, counted
-from codekin._system.parallel import limited_threads
+from codekin._system.parallel import limited_threads, workers
 from codekin._system.rows import StoredRows
 from codekin.cli.display import Display, show
 from codekin.cli.main import Session, leaving
@@ -57,7 +57,6 @@ from codekin.cli.train_options import (
     number_of,
     with_options,
 )
-from codekin.cli.workers import workers
 from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.data.datasets import USES, DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput

@@ -33,6 +33,8 @@ from codekin.samples import Samples
 STAGE = "learning the nodes of the tree"
 N_CHECKPOINTS = 20
 """How many checkpoints a training leaves, after about equal amounts of work."""
+BYTES_PER_CHUNK = 36
+"""For the weights of one feature in one node, while all nodes are put together: where they begin, and their order."""
 PARTS, COUNTED_BY = ("features", "lengths", "children", "weights"), ("n_chunks", "n_chunks", "n_weights", "n_weights")
 """Of a learned node, as they are saved, and the array with their numbers."""
 
@@ -163,7 +165,7 @@ class FinishedNodes:
             if self._checkpoints is not None and (self._done - self._saved) * N_CHECKPOINTS >= self._total:
                 self._save(self._checkpoints)
             report(STAGE, self._done, self._total)
-            self._kept(learned.nbytes)
+            self._kept(_bytes_kept(learned))
 
     def _save(self, checkpoints: Checkpoints) -> None:
         """Write a file with the nodes that are in none; those before it stay."""
@@ -191,7 +193,12 @@ class FinishedNodes:
         if not self.nodes.keys() <= self._work.keys():
             raise CheckpointError(f"The checkpoint in {saved.folder} has nodes that the tree does not have.")
         self._files = list(saved.progress["files"])
-        self._kept(sum(node.nbytes for node in self.nodes.values()))
+        self._kept(sum(map(_bytes_kept, self.nodes.values())))
+
+
+def _bytes_kept(node: LearnedNode) -> int:
+    """What a node takes until all are put together."""
+    return sum(array.nbytes for array in node) + BYTES_PER_CHUNK * len(node.features)
 
 
 SHARES_PER_WORKER = 16
