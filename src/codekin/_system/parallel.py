@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import islice
@@ -287,8 +287,17 @@ SECONDS_WITHOUT_WORKERS = 120
 
 
 @contextmanager
-def workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
-    """Share the work of the block among ``n_jobs`` processes or the workers of a Dask scheduler, if any."""
+def workers(n_jobs: int | None, scheduler: str | None, n_threads: int | None = None) -> Iterator[None]:
+    """Share the work of the block among ``n_jobs`` processes or the workers of a Dask scheduler, if any.
+
+    ``n_threads`` limits the threads of this process.
+    """
+    with limited_threads(n_threads) if n_threads is not None else nullcontext(), _workers(n_jobs, scheduler):
+        yield
+
+
+@contextmanager
+def _workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
     if n_jobs == 0:
         raise ValueError("--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead.")
     if scheduler is None:

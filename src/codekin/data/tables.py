@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from codekin._system.messages import suggestion
+from codekin._system.messages import shortened, suggestion
 from codekin.data.columns import vectors_of
 from codekin.data.datasets import USES, DataError, TableColumns
 from codekin.data.options import FROM_FILE, ReadOptions, is_vector_file
-from codekin.data.parsed_rows import Cell, LabelColumn, TextRows, shortened
+from codekin.data.parsed_rows import Cell, LabelColumn, TextRows
 
 if TYPE_CHECKING:
     from codekin.data.npz import VectorFile

@@ -277,12 +277,16 @@ def gathered(
     n_features: int,
     found: dict[int, LearnedNode],
     bias: Float32Array | None,
-    link: str = "softmax",
     *,
+    link: str,
+    temperature: float,
     learns_on: bool,
     n_threads: int | None,
 ) -> TreeBits:
-    """The weights of all nodes, feature by feature; without a bias, it is the last feature. Empties ``found``."""
+    """The weights of all nodes, feature by feature; without a bias, it is the last feature. Empties ``found``.
+
+    Margins are divided by the temperature.
+    """
     from codekin.kernels.label_tree import put_chunks
 
     nodes = sorted(found)
@@ -321,6 +325,8 @@ def gathered(
         children, weights = children[:n_kept], weights[:n_kept]
         curvatures = None if curvatures is None else curvatures[:n_kept]
     counts = np.bincount(features, minlength=n_features)
+    for values in (weights, bias) if temperature != 1 else ():
+        np.multiply(values, np.float32(1 / temperature), out=values)
     return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads, link)
 
 

@@ -276,7 +276,7 @@ def _fitted(
         "curvature": passes.steps.curvature,
         "n_samples": len(own.leaves),
         "n_features": own.n_features,
-        "samples_checksum": given.checksum + own.checksum,
+        "samples_checksum": given.checksum + own.targets,
         "tree_checksum": checksum(tree.first_bits, tree.spans, code.assignment.codeword_of_class),
     }
     del given  # its weights and classes by row
@@ -302,8 +302,10 @@ def _fitted(
     # The bias of earlier bits corrects for the class sizes.
     bias = None if own.has_bias else np.zeros(tree.n_edges, np.float32) if begun is None else begun.bias
     n_features = own.n_features - own.has_bias
-    bits = gathered(tree, n_features, found, bias, own.link, learns_on=learns_on, n_threads=learner.n_threads)
-    return own.as_log_odds(bits, getattr(learner, "usual_temperature", 1.0))
+    # Softmax needs only the differences of margins, log-odds their size.
+    temperature = getattr(learner, "usual_temperature", 1.0) if own.link == "logistic" else 1.0
+    how: Any = {"link": own.link, "temperature": temperature, "learns_on": learns_on, "n_threads": learner.n_threads}
+    return gathered(tree, n_features, found, bias, **how)
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:

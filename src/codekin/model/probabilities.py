@@ -211,7 +211,7 @@ class ClassPrior:
             np.bincount(classes[rows], None if weights is None else np.asarray(weights, np.float64)[rows], n_classes)
             for rows in (is_known, (lengths == 0) & is_known)
         )
-        total = sizes.sum() * n_all / len(samples) if samples else 0.0
+        total = sizes.sum() * n_all / len(samples) if n_all and len(samples) else 0.0
         if ((lengths == 0) & is_known).any():
             factor = n_classes / sizes.sum()
             sizes, total = own + sizes * factor, n_empty + total * factor
