@@ -244,8 +244,7 @@ class ECOCClassifier(
         self._validate_params()
         learner = self._bit_classifier()
         params = learner_params(self, learner, "fit", sample_weight, fit_params)
-        sets = EncodedLabelSets.of(y)
-        if sets is not None:
+        if (sets := EncodedLabelSets.of(y)) is not None:
             return self._fit_columns(X, sets, params)
         X, y = validated(self, X, y, learner=learner, reset=True)
         class_index, weights, params = labels_and_weights(self, X, y, sample_weight, params=params, learner=learner)

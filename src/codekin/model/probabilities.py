@@ -9,12 +9,8 @@ All that is known about a sample without features, such as a text without known 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-<<<<<<< HEAD
-from dataclasses import dataclass, field
-from functools import cached_property, wraps
-=======
 from dataclasses import dataclass, field, replace
->>>>>>> main
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
