@@ -191,7 +191,19 @@ class IndependentBits:
     def partial_fit(
         self, bits: EstimatorBits | None, samples: Samples, code: Code, *, rng: np.random.Generator
     ) -> EstimatorBits:
-        """Continue to learn from further samples, from the beginning without bits; given ones are left as they are."""
+        """Continue to learn from further samples; the given bits are left as they are.
+
+        Parameters
+        ----------
+        bits : EstimatorBits or None
+            The result of an earlier call; None to begin.
+        samples, code, rng
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        EstimatorBits
+        """
         check_kind(self, code.codebook)
         seeds = _draw_seeds(code.n_bits, rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
