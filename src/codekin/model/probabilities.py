@@ -133,6 +133,15 @@ def with_threshold(model: Model, least: float | None) -> Model:
     return replace(model, marginals=replace(model.marginals, thresholds=np.array([least])))
 
 
+def decisions(model: Model, X: Any) -> FloatArray:
+    """Minus the loss of each class, of two their difference; with several labels, above 0 for predicted ones."""
+    losses, own = model.class_losses(X), model.marginals
+    if own is None:
+        return np.asarray(losses[:, 0] - losses[:, 1] if model.n_classes == 2 else -losses, dtype=np.float64)
+    below, least = np.interp(-own.thresholds, -own.probabilities, own.losses) - losses, np.finfo(np.float64).tiny
+    return np.where(model.proba(X) >= own.thresholds, np.maximum(below, least), np.minimum(below, 0.0))
+
+
 def probable_labels(model: Model, X: Any) -> sparse.csr_array:
     """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes)."""
     parts = []
