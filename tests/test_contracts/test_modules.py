@@ -10,8 +10,8 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 54_770, "modules": 236, "long modules": 0, "single-importer siblings": 16},
-    "codekin_studies": {"lines": 6_990, "modules": 34, "long modules": 0, "single-importer siblings": 7},
+    "codekin": {"lines": 54_801, "modules": 236, "long modules": 0, "single-importer siblings": 16},
+    "codekin_studies": {"lines": 8_338, "modules": 42, "long modules": 0, "single-importer siblings": 8},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the
 readers of tables (CSV, JSON lines, Parquet, folders of texts), features of rows with numbers and categories, and what
@@ -19,7 +19,8 @@ scikit-learn did before: features of texts; then support vector machines of all 
 are called without Numba, and predictions without scikit-learn, 500 lines; vectors beside texts, from files, columns and
 arrays, 458 lines; the choice between codes and the learner as it is, 409
 lines; vectors for the classes of dense samples, 1,037 lines; several labels: measures, readers and commands, 872;
-training without scikit-learn, and kernels without LLVM, 324."""
+training without scikit-learn, and kernels without LLVM, 324; the command that writes a study of a file, 31. Studies of
+anybody's files are 1,348 lines of codekin_studies."""
 LONG = 400
 """The number of lines above which a module is long."""
 
