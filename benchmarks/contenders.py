@@ -9,7 +9,6 @@ packages and hence a separate environment without codekin, so codekin is importe
 """
 
 import importlib.metadata
-import importlib.util
 import itertools
 import json
 import os
@@ -533,11 +532,20 @@ def run_one(name, data_folder, seed):
     (data_folder / "result.json").write_text(json.dumps(result))
 
 
+def python_for(contender, peers_python=None):
+    """The interpreter that has what a contender needs: this one, or that of the peers' environment; None if neither."""
+    code = f"import importlib.util as u, sys; sys.exit(u.find_spec({contender.module!r}) is None)"
+    for python in filter(None, (sys.executable, peers_python)):
+        if subprocess.run([python, "-c", code], check=False).returncode == 0:
+            return python
+    return None
+
+
 def result_of(name, data_folder, *, seed=0, pecos_python=None, time_limit=1800):
     """The measurements of a contender, or one sentence on why there are none."""
     contender = class_of(name)
-    python = pecos_python if contender is Pecos and pecos_python else sys.executable
-    if python == sys.executable and importlib.util.find_spec(contender.module) is None:
+    python = python_for(contender, pecos_python)
+    if python is None:
         return f"left out: pip install {contender.package}"
     command = [python, __file__, name, str(data_folder), str(seed)]
     try:

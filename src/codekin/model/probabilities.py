@@ -7,7 +7,7 @@ samples, with straight lines between its steps. So no kind of code needs rules o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -119,6 +119,13 @@ def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[f
         return np.where(classes >= 0, mean, -np.inf)
 
     return at
+
+
+def with_threshold(model: Model, least: float | None) -> Model:
+    """A model of several labels per sample that predicts all with at least this probability; None changes nothing."""
+    if least is None or model.marginals is None:
+        return model
+    return replace(model, marginals=replace(model.marginals, thresholds=np.array([least])))
 
 
 def probable_labels(model: Model, X: Any) -> sparse.csr_array:

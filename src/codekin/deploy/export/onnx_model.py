@@ -128,6 +128,8 @@ def export_onnx(
         producer_name="codekin",
         producer_version=__version__,
     )
+    if least := classifier._least(None):
+        helper.set_model_props(whole, {"min_probability": repr(least)})
     target = Path(path)
     with whole_file(target) as stream:
         save_model(whole, stream)
