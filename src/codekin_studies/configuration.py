@@ -61,18 +61,6 @@ class Study:
         """The names of its data sets, each once."""
         return list(dict.fromkeys(data["name"] for data in self.options.get("data", [])))
 
-    def path_of(self, file: str) -> Path:
-        """The path of a file that it names."""
-        return Path(self.origin) / file
-
-    def entry(self, table: str, name: str) -> Mapping[str, Any]:
-        """One of its data sets or codebooks, by name."""
-        named = {entry["name"]: entry for entry in self.option(table)}
-        if name not in named:
-            raise ValueError(f"The {table} of the study {self.name!r} are {', '.join(named)}. Got {name!r} instead.")
-        found: Mapping[str, Any] = named[name]
-        return found
-
     def option(self, name: str) -> Any:
         """One of the options; an error that names the study if it is missing."""
         if name not in self.options:
@@ -83,6 +71,20 @@ class Study:
 def data_among(study: Study, names: Collection[str]) -> list[Mapping[str, Any]]:
     """The entries of those data sets of a study that have one of these names."""
     return [data for data in study.option("data") if data["name"] in names]
+
+
+def path_of(study: Study, file: str) -> Path:
+    """The path of a file that a study names."""
+    return Path(study.origin) / file
+
+
+def entry_of(study: Study, table: str, name: str) -> Mapping[str, Any]:
+    """One of the data sets or codebooks of a study, by name."""
+    named = {entry["name"]: entry for entry in study.option(table)}
+    if name not in named:
+        raise ValueError(f"The {table} of the study {study.name!r} are {', '.join(named)}. Got {name!r} instead.")
+    found: Mapping[str, Any] = named[name]
+    return found
 
 
 def paper_studies() -> list[str]:

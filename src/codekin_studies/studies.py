@@ -12,7 +12,7 @@ from codekin.data import DATASETS
 from codekin.data.stored_sets import data_home as find_data_home
 from codekin.pages.html import Cell, Command, Page, Paragraph, Section, write_page
 from codekin_studies import bound, decoding, intermediate, synthetic
-from codekin_studies.configuration import Study, load_study, paper_studies
+from codekin_studies.configuration import Study, load_study, paper_studies, path_of
 from codekin_studies.engine.runner import TaskFunction, run_stages, unfinished
 from codekin_studies.engine.schema import Keys
 from codekin_studies.engine.workspace import Journal, Stage, Workspace
@@ -76,7 +76,7 @@ def missing_data(study: Study, data_home: Path | None = None) -> list[str]:
     return [
         name
         for name in study.data_names
-        if not (study.path_of(files[name]).exists() if name in files else DATASETS[name].is_available(data_home))
+        if not (path_of(study, files[name]).exists() if name in files else DATASETS[name].is_available(data_home))
     ]
 
 
@@ -139,7 +139,7 @@ def run_study(
     names, missing = _data_names(study, only, data_home)
     for data, place in placed_data(study, missing) if missing else ():
         if "file" in data:
-            raise FileNotFoundError(str(place.at("file").error(f"There is no file {study.path_of(data['file'])}.")))
+            raise FileNotFoundError(str(place.at("file").error(f"There is no file {path_of(study, data['file'])}.")))
     kind = kind_of(study)
     stages = kind.stages(study, names)
     # Relative paths, or variables of this process, would mean other folders in workers.

@@ -24,7 +24,7 @@ from codekin.code import Codebook, FloatArray
 from codekin.data import DATASETS, load_dataset
 from codekin.decoding.losses import get_loss
 from codekin_studies import entries
-from codekin_studies.configuration import Study, data_among
+from codekin_studies.configuration import Study, data_among, entry_of
 from codekin_studies.distributions import regression
 from codekin_studies.engine.schema import NAME, POSITIVE, TEXT, ListOf, OneOf, Place
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
@@ -251,7 +251,7 @@ def load_splits(task: Task, workspace: Workspace) -> tuple[FloatArray, FloatArra
 
 def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspace) -> Sweep:
     """What a finished sweep found."""
-    data, code = study.entry("data", data_name), study.entry("codebooks", code_name)
+    data, code = entry_of(study, "data", data_name), entry_of(study, "codebooks", code_name)
     task = sweep_task(study, data, code)
     result = workspace.journal.result(task)
     return Sweep(

@@ -12,7 +12,7 @@ from codekin.code import Codebook
 from codekin.data import DataError
 from codekin.data.class_files import read_distances, read_matrix
 from codekin_studies import entries
-from codekin_studies.configuration import Study
+from codekin_studies.configuration import Study, path_of
 from codekin_studies.engine.schema import NAME, TEXT, Entries, Keys, ListOf, OneOf, Place, whole
 from codekin_studies.own.samples import SCALINGS, OwnSamples, folds_of, read_samples
 from codekin_studies.splits import sweeps
@@ -128,7 +128,7 @@ def tested_by(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def files_of(study: Study, data: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths of the samples, and of the test samples if they have a file of their own."""
-    return tuple(str(study.path_of(data[key])) for key in ("file", "test_file") if key in data)
+    return tuple(str(path_of(study, data[key])) for key in ("file", "test_file") if key in data)
 
 
 def own_samples(study: Study, data: Mapping[str, Any]) -> OwnSamples:
@@ -146,7 +146,7 @@ def samples_of_files(files: Sequence[str], columns: Mapping[str, Any]) -> OwnSam
 
 def given_distances(study: Study, data: Mapping[str, Any]) -> list[list[float]]:
     """The distances of a file, in the order of the classes."""
-    file = str(study.path_of(data["distances"]))
+    file = str(path_of(study, data["distances"]))
     given, names = read_distances(file)
     classes = own_samples(study, data).class_names
     if sorted(names) != sorted(classes):
@@ -157,7 +157,7 @@ def given_distances(study: Study, data: Mapping[str, Any]) -> list[list[float]]:
 
 def codewords_of(study: Study, code: Mapping[str, Any], n_classes: int, place: Place) -> list[list[int]]:
     """The codewords of a file: rows of -1 and +1, one per class, in any order."""
-    file = str(study.path_of(code["file"]))
+    file = str(path_of(study, code["file"]))
     matrix = read_matrix(file)[0]
     if not (np.abs(matrix) == 1).all():
         raise DataError(file, "a codebook has entries -1 and +1 only, since every bit is a split of all classes.")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codekin.pages.html import Page, Paragraph, Section
-from codekin_studies.configuration import data_among
+from codekin_studies.configuration import data_among, path_of
 from codekin_studies.exhaustive.page import (
     PREDICTION,
     again_command,
@@ -33,7 +33,7 @@ def own_page(report: Report) -> Page:
     """The page of a study of data of one's own, with everything that is finished."""
     results: dict[str, Results] = {}
     for data in report.study.option("data"):
-        if all(report.study.path_of(data[key]).exists() for key in ("file", "test_file") if key in data):
+        if all(path_of(report.study, data[key]).exists() for key in ("file", "test_file") if key in data):
             tasks = {code["name"]: sweep_task(report.study, data, code) for code in report.study.option("codebooks")}
             results[data["name"]] = report.workspace.results(tasks)
     results = {name: of_codes for name, of_codes in results.items() if of_codes}

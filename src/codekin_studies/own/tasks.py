@@ -18,7 +18,7 @@ from codekin.code import Codebook, FloatArray
 from codekin.data import DataError
 from codekin.decoding.losses import get_loss
 from codekin_studies import entries
-from codekin_studies.configuration import Study, data_among
+from codekin_studies.configuration import Study, data_among, entry_of
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
 from codekin_studies.own import streaming
 from codekin_studies.own.description import (
@@ -280,7 +280,7 @@ FUNCTIONS = {TRAIN: run_train, DISTANCES: run_distances, PART: run_part, SWEEP: 
 
 def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspace) -> streaming.StreamedSweep:
     """What a finished sweep found."""
-    data, code = study.entry("data", data_name), study.entry("codebooks", code_name)
+    data, code = entry_of(study, "data", data_name), entry_of(study, "codebooks", code_name)
     task, journal = sweep_task(study, data, code), workspace.journal
     result = journal.result(task)
     codebook = Codebook(np.array(result["codewords"], dtype=np.int8), name=code.get("codebook", code["name"]))
