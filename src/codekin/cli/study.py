@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codekin._system.parallel import workers
 from codekin.cli.display import Display
 from codekin.cli.main import leaving
 from codekin.cli.options import App, AsJson, DataHome, Quiet, Scheduler
-from codekin.cli.workers import workers
 from codekin.progress import report as report_progress
 from codekin.progress import stage
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from codekin.assignments.exact import all_scores, nth_assignment
 from codekin.classes import DenseDistances
 from codekin.classes import distances as class_distances
-from codekin.classes.confusion import Counted
+from codekin.classes.distances import Counted
 from codekin.code import Codebook, FloatArray
 from codekin.data import DATASETS, load_dataset
 from codekin.decoding.losses import get_loss
