@@ -24,7 +24,7 @@ LONG = 400
 """The number of lines above which a module is long."""
 OWN_DATA = {
     "codekin": {"lines": 31},
-    "codekin_studies": {"lines": 1_350, "modules": 8, "single-importer siblings": 1},
+    "codekin_studies": {"lines": 1_354, "modules": 8, "single-importer siblings": 1},
 }
 """What studies of anybody's data, and the command that writes their configuration, add to the limits."""
 

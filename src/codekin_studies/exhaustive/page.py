@@ -66,6 +66,7 @@ def exhaustive_page(report: Report) -> Page:
 
 
 def lead_of(results: Mapping[str, Results], n_classes: int) -> str:
+    """What the page says first: how many assignments there are, and the widest spreads."""
     spans = [
         f"{data}, {found['worst']:.1f} to {found['best']:.1f} %"
         for data, of_codes in results.items()
@@ -80,6 +81,7 @@ def lead_of(results: Mapping[str, Results], n_classes: int) -> str:
 
 
 def method_of(n_classes: int) -> str:
+    """How all assignments are tested, in a paragraph."""
     return (
         f"An assignment decides which classes each bit has to keep apart. {number_word(n_classes).capitalize()} "
         f"classes can be split in two in only {n_splits(n_classes)} ways, so only that many predictors are trained, "

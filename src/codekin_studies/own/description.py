@@ -123,6 +123,7 @@ def _check_split(samples: OwnSamples, data: Mapping[str, Any], place: Place) -> 
 
 
 def tested_by(data: Mapping[str, Any]) -> dict[str, Any]:
+    """How samples are tested, as arguments of :func:`folds_of`."""
     return {"n_test": data.get("n_test"), "n_folds": data.get("folds")}
 
 
@@ -132,6 +133,7 @@ def files_of(study: Study, data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def own_samples(study: Study, data: Mapping[str, Any]) -> OwnSamples:
+    """The samples of an entry of the data."""
     columns = {key: data[key] for key in ("label", "ignore", "categories") if key in data}
     return samples_of_files(files_of(study, data), columns)
 
