@@ -37,7 +37,7 @@ from codekin.deploy.export.onnx_graph import (
 )
 from codekin.estimators.text_predictions import with_features
 from codekin.learners.linear import LinearRows, linear_rows
-from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import ClassPrior
 
 MAX_BYTES = 2**31 - 2**20
 """What a file of ONNX may hold."""
@@ -128,6 +128,8 @@ def export_onnx(
         producer_name="codekin",
         producer_version=__version__,
     )
+    if least := classifier._least(None):
+        helper.set_model_props(whole, {"min_probability": repr(least)})
     target = Path(path)
     with whole_file(target) as stream:
         save_model(whole, stream)

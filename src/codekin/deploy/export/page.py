@@ -113,6 +113,8 @@ def described_model(classifier: Any, vectorizer: Features, k: int) -> tuple[dict
         "temperature": float(model.temperature),
         "ranking": None,
     }
+    if least := classifier._least(None):
+        description["least"] = least
     prior = model.prior
     if prior is not None:
         first, place = prior.order[:k], np.argsort(classes)
