@@ -5,6 +5,7 @@
 The loop scores a sample of the assignments one by one, in two NumPy calls each; both sides must agree.
 """
 
+import argparse
 import sys
 from itertools import permutations
 from math import factorial
@@ -35,6 +36,7 @@ def best_time(function, *arguments):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     codebook = dense_random(10, 8, n_draws=100, rng=0)
     points = np.random.default_rng(0).normal(size=(10, 5))
     class_distances = np.linalg.norm(points[:, None] - points, axis=-1)

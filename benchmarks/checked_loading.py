@@ -5,6 +5,7 @@ A model of 100 MB and one of 400 MB; CPU time, the best of three, and the share 
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     codebook, assignment = trellis_codebook(N_CLASSES, 4), Assignment.identity(N_CLASSES)
     for n_megabytes in (100, 400):
         n_features = n_megabytes * 10**6 // (4 * codebook.n_bits)

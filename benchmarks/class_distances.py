@@ -9,9 +9,9 @@ does not count. FOLDER may hold the data sets wordnet_hypernym and debian_dirs10
 shapes are used.
 """
 
+import argparse
 import gzip
 import resource
-import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -48,7 +48,9 @@ def best_of(n_times, function):
 
 
 def main():
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER")
+    folder = parser.parse_args().folder
     rng = np.random.default_rng(0)
     for name, n_classes, n_nodes, n_bits, claimed in CASES:
         file = folder / name / "taxonomy.txt.gz" if folder else None

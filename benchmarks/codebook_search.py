@@ -1,12 +1,13 @@
 """The best of 10,000 random codebooks: codekin against a plain NumPy loop, in one run.
 
-    python benchmarks/codebook_search.py
+    python benchmarks/codebook_search.py [--draws 10000]
 
 Both sides draw the same number of codebooks and keep a valid one with the largest minimum distance; codekin also breaks
 ties by the correlation of the columns. Both run on one thread. The first call, which compiles the kernel or loads it
 from the cache, is timed separately.
 """
 
+import argparse
 from time import perf_counter
 
 import numpy as np
@@ -14,7 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from codekin.codebooks import dense_random, sparse_random
 
-N_DRAWS = 10_000
 CASES = [
     ("dense", 100, 20),
     ("dense", 10, 15),
@@ -23,10 +23,10 @@ CASES = [
 ]
 
 
-def plain_search(entries, n_codewords, n_bits, rng):
+def plain_search(entries, n_codewords, n_bits, n_draws, rng):
     """One codebook at a time, each with a few NumPy calls."""
     best, largest = None, 0.0
-    for _ in range(N_DRAWS):
+    for _ in range(n_draws):
         matrix = rng.choice(entries, size=(n_codewords, n_bits))
         used = np.abs(matrix)
         n_used = used.sum(axis=1)
@@ -52,13 +52,16 @@ def timed(function, *arguments, **options):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=10_000)
+    n_draws = parser.parse_args().draws
     _, seconds = timed(dense_random, 5, 6, n_draws=1, rng=0)
     print(f"first call (compile or load the kernel): {seconds:.2f} s\n")
-    print(f"{N_DRAWS} draws          codekin   rho  plain loop   rho   ratio")
+    print(f"{n_draws} draws          codekin   rho  plain loop   rho   ratio")
     for kind, n_codewords, n_bits in CASES:
         make, entries = (dense_random, [-1.0, 1.0]) if kind == "dense" else (sparse_random, [-1.0, 0.0, 0.0, 1.0])
-        codebook, ours = timed(make, n_codewords, n_bits, n_draws=N_DRAWS, rng=0)
-        (_, largest), plain = timed(plain_search, entries, n_codewords, n_bits, np.random.default_rng(0))
+        codebook, ours = timed(make, n_codewords, n_bits, n_draws=n_draws, rng=0)
+        (_, largest), plain = timed(plain_search, entries, n_codewords, n_bits, n_draws, np.random.default_rng(0))
         print(
             f"{kind:>6} {n_codewords:>4} x {n_bits:<4} {ours:>8.2f} s {codebook.min_distance:>5g} "
             f"{plain:>9.2f} s {largest:>5g} {plain / ours:>6.1f}x"

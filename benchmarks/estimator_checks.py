@@ -5,6 +5,7 @@
 Claim: nothing fails, and nothing that OutputCodeClassifier passes is failed or skipped.
 """
 
+import argparse
 import warnings
 from collections import Counter
 
@@ -16,6 +17,7 @@ from codekin import ECOCClassifier
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     warnings.simplefilter("ignore")
     passed, n_failed = {}, 0
     for estimator in (OutputCodeClassifier(LogisticRegression()), ECOCClassifier(random_state=0)):

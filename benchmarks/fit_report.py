@@ -20,14 +20,14 @@ SETS = ("icd10cm_category", "wordnet_hypernym", "debian_dirs100k")
 def measure(task):
     from codekin import ExtremeClassifier
     from codekin.cli.train import MOST_MEASURED
-    from codekin.fitting import trial
+    from codekin.fitting import temperature
 
     (train, validation, _), tree = splits_of(task["data"], task["home"])
     few = np.flatnonzero(train[1] < 300)[:3000]
     y = np.unique(train[1][few], return_inverse=True)[1]
     classifier = ExtremeClassifier(random_state=0).fit(train[0][few], y, validation=(train[0][few], y))
     classifier.report(train[0][few], y)
-    within, measures = [], trial._measures
+    within, measures = [], temperature._measures
 
     def timed(*given):
         begin = cpu_seconds()
@@ -35,7 +35,7 @@ def measure(task):
         within.append(cpu_seconds() - begin)
         return found
 
-    trial._measures = timed
+    temperature._measures = timed
     begin = cpu_seconds()
     classifier = ExtremeClassifier(taxonomy=tree, random_state=0).fit(*train, validation=validation)
     seconds = cpu_seconds() - begin

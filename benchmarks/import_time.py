@@ -4,12 +4,12 @@ All sides run in new processes, in turn, so that a change in the machine's load 
 what users of either library import; it has no bar.
 """
 
+import argparse
 import statistics
 import subprocess
 import sys
 import time
 
-ROUNDS = 15
 BAR_SECONDS = 0.15
 PAIRS = (
     ("import sklearn", "import codekin"),
@@ -24,11 +24,14 @@ def seconds(statement: str) -> float:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    n_rounds = parser.parse_args().rounds
     statements = [statement for pair in PAIRS for statement in pair]
     for statement in statements:  # the first time also reads the disk and writes byte code
         seconds(statement)
     times: dict[str, list[float]] = {statement: [] for statement in statements}
-    for _ in range(ROUNDS):
+    for _ in range(n_rounds):
         for statement in statements:
             times[statement].append(seconds(statement))
     medians = {statement: statistics.median(values) for statement, values in times.items()}

@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
-from numba import njit
 from vector_threads import SETS
 
 from codekin import ExtremeClassifier
@@ -27,6 +26,7 @@ from codekin.code import Assignment, Code
 from codekin.codebooks import trellis_codebook
 from codekin.data import load_dataset
 from codekin.kernels import softmax as kernels
+from codekin.kernels.calling import njit
 from codekin.learners import Softmax
 from codekin.learners.softmax import ClassPaths, SoftmaxBits, class_paths
 from codekin.learners.training_rows import TrainingRows

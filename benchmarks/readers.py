@@ -4,9 +4,9 @@ Both sides read the same files in turn, and must agree on every number. The file
 of text) or given: `python benchmarks/readers.py train.svm.gz`.
 """
 
+import argparse
 import gzip
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,12 +23,16 @@ BAR = 1.0
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
+    parser.add_argument("--samples", type=int, default=60_000, help="of the synthetic file")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         plain, zipped = Path(folder) / "data.svm", Path(folder) / "data.svm.gz"
-        if len(sys.argv) > 1:
-            shutil.copyfile(sys.argv[1], zipped if sys.argv[1].endswith(".gz") else plain)
+        if arguments.file:
+            shutil.copyfile(arguments.file, zipped if arguments.file.suffix == ".gz" else plain)
         else:
-            made = make_sparse_topics(1_000, 60_000, n_features=100_000, words_per_sample=15, rng=0)
+            made = make_sparse_topics(1_000, arguments.samples, n_features=100_000, words_per_sample=15, rng=0)
             write_data(plain, SparseData(made.X, made.y, np.arange(made.n_classes)))
         if plain.exists():
             zipped.write_bytes(gzip.compress(plain.read_bytes(), compresslevel=6))

@@ -9,6 +9,7 @@ A cell says "same" if every file (of a model or study) or every array equals tha
 Claim: all cells are the same.
 """
 
+import argparse
 import logging
 import os
 import signal
@@ -147,6 +148,7 @@ def columns(stack):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     data = make_sparse_topics(64, 1500, n_features=800, rng=0)
     is_same = True
     with ExitStack() as stack:

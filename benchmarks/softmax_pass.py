@@ -13,10 +13,10 @@ import math
 import time
 
 import numpy as np
-from numba import njit
 
 from codekin.codebooks import trellis_codebook
 from codekin.kernels import softmax as kernels
+from codekin.kernels.calling import njit
 
 N_FEATURES, N_CLASSES, WIDTH, N_WORDS = 45_000, 12_582, 10, 13
 ROUNDS = 5
@@ -54,7 +54,7 @@ def rows_read_and_written(indices, state, sums):
 
 def pass_as_it_was():
     """The pass of the package, compiled with the two functions above."""
-    source = kernels.trellis_softmax_pass.py_func
+    source = kernels.trellis_softmax_pass.function
     names = dict(source.__globals__, exponentials=exponentials_one_by_one, _descend=descend_with_checks)
     return njit(nogil=True)(type(source)(source.__code__, names))
 

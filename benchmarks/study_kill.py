@@ -1,5 +1,6 @@
 """`codekin study run`, killed five times at random moments, ends as if undisturbed and does nothing finished twice."""
 
+import argparse
 import json
 import os
 import random
@@ -42,6 +43,7 @@ def arrays(output):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         study = str(Path(folder) / "yeast.toml")
         Path(study).write_text(STUDY)

@@ -12,7 +12,10 @@ is what it takes to make it of vectors that are learned.
 """
 
 import argparse
+import sys
 import time
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
@@ -89,7 +92,7 @@ def one_of(bits, file):
     return found, file, seconds
 
 
-def peers(path):
+def peers(path, _):
     import faiss
     import hnswlib
     from usearch.index import Index
@@ -150,11 +153,13 @@ EFFORTS = [{"efSearch": n} for n in (50, 200, 800)]
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("side", choices=["ours", "peers"])
-    parser.add_argument("file")
-    parser.add_argument("--classes", type=int, default=100_000)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--classes", type=int, default=100_000, help="of the made-up set, for ours")
     arguments = parser.parse_args()
+    lacking = [name for name in ("faiss", "hnswlib", "usearch") if find_spec(name) is None]
+    if arguments.side == "peers" and lacking:
+        parser.error(f"the peers need {', '.join(lacking)}, which {sys.executable} does not have.")
+    if arguments.side == "peers" and not arguments.file.exists():
+        parser.error(f"there is no file {arguments.file}; make it by the side ours.")
     print("| | recall | accuracy | us | MB | building, s |\n|---|---:|---:|---:|---:|---:|")
-    if arguments.side == "ours":
-        ours(arguments.file, arguments.classes)
-    else:
-        peers(arguments.file)
+    {"ours": ours, "peers": peers}[arguments.side](arguments.file, arguments.classes)
