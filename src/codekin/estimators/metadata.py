@@ -1,4 +1,4 @@
-"""Which arguments of ``fit`` are passed to the learners of the bits, as in one-vs-rest, and scikit-learn's callbacks.
+"""What scikit-learn asks of estimators: metadata for the learners of the bits, rules of parameters, callbacks.
 
 scikit-learn inspects the signature of a bound ``fit`` to see whether an estimator accepts weights
 (``has_fit_parameter``), in boosting, bagging and its own checks. For a meta-estimator that depends on the inner one.
@@ -20,10 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from codekin.code import IntArray
+from codekin.fitting.setting import Methods, Setting, Table
 from codekin.learners import Learner
 from codekin.learners.estimators import is_per_sample
 from codekin.learners.independent import OtherSamples
@@ -240,3 +243,62 @@ class BitTask:
             self.context.call_on_fit_task_begin(estimator=self.owner)
             yield
         self.context.call_on_fit_task_end(estimator=self.owner)
+
+
+# ----- the table of settings as scikit-learn's rules --------------------------------------------------------------
+
+
+class RegressorConstraint(HasMethods):
+    """The rule that a parameter may be a regressor."""
+
+    def __init__(self) -> None:
+        super().__init__(["fit", "predict"])
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return bool(super().is_satisfied_by(val) and not isinstance(val, type) and is_regressor(val))
+
+    def __str__(self) -> str:
+        """What an error says about it."""
+        return "a regressor"
+
+
+def constraints(table: Table) -> dict[str, Any]:
+    """The ``_parameter_constraints`` of an estimator."""
+    return {name: _constraint(setting) for name, setting in table.items()}
+
+
+def _constraint(setting: Setting) -> Any:
+    numbers, allowed = [], setting.numbers
+    if allowed is not None:
+        numbers = [Interval(allowed.type, allowed.left, allowed.right, closed=allowed.closed)]
+    names = [StrOptions(set(setting.names))] if setting.names else []
+    more = [_methods(each) if isinstance(each, Methods) else each for each in setting.more]
+    return [*numbers, *more, *names, *([None] if setting.is_optional else [])] or "no_validation"
+
+
+def _methods(needed: Methods) -> Any:
+    return RegressorConstraint() if needed.of_regressor else HasMethods(list(needed.names))
+
+
+ONE_COLUMN_EACH = ("auto", "one_vs_rest")
+"""Codebooks with which each of several labels per sample gets a column of its own."""
+ONE_LABEL_ONLY = {"n_bits": None, "class_weight": None, "calibrate": None, "weighted_decoding": False}
+"""Parameters of an ECOCClassifier that several labels per sample rule out, and what they are otherwise."""
+
+
+def check_columns(given: Mapping[str, Any], params: Mapping[str, Any], learner: Any) -> None:
+    """Raise unless each of several labels per sample can have a column of its own with these settings."""
+    codebook = given["codebook"]
+    if not isinstance(codebook, str) or codebook not in ONE_COLUMN_EACH:
+        raise ValueError(
+            "Each of several labels per sample has a column of its own: 'codebook' must be 'auto' or 'one_vs_rest'. "
+            f"Got {codebook!r}."
+        )
+    for name, usual in (*ONE_LABEL_ONLY.items(), ("decoding", "auto" if given["decoding"] == "auto" else "loss")):
+        if given[name] != usual:
+            raise ValueError(f"The {name!r} parameter needs one label per sample. Got {given[name]!r} and several.")
+    if others := sorted(params.keys() - {"sample_weight"}):
+        raise ValueError(f"The argument {others[0]!r} of fit needs one label per sample. Got samples of several.")
+    if getattr(learner, "learns_targets", False) or hasattr(learner, "oversample"):
+        name = type(getattr(learner, "estimator", learner)).__name__
+        raise ValueError(f"The columns of several labels are learned by classifiers, LinearSVM or Softmax. Got {name}.")

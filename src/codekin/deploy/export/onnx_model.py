@@ -37,7 +37,7 @@ from codekin.deploy.export.onnx_graph import (
 )
 from codekin.estimators.text_predictions import with_features
 from codekin.learners.linear import LinearRows, linear_rows
-from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import ClassPrior
 
 MAX_BYTES = 2**31 - 2**20
 """What a file of ONNX may hold."""
