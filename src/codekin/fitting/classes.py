@@ -136,11 +136,8 @@ class Classes:
     def mixed_vectors(self) -> Any:
         """Means and co-occurrences of the classes side by side, of equal length."""
         parts = [sparse.csr_array(part) for part in (self.class_means(), self.known_cooccurrences())]
-        lengths = [np.sqrt(part.multiply(part).sum(axis=1)) for part in parts]
-        scaled = [
-            part.multiply(1 / np.where(own > 0, own, 1)[:, None]) for part, own in zip(parts, lengths, strict=True)
-        ]
-        return sparse.hstack(scaled, format="csr")
+        factors = [1 / np.sqrt(np.maximum(part.power(2).sum(axis=1), 1e-300)) for part in parts]
+        return sparse.hstack([part.multiply(own[:, None]) for own, part in zip(factors, parts, strict=True)], "csr")
 
     def known_cooccurrences(self) -> Any:
         """How often classes occur together, (n_classes, n_classes)."""
