@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 55_044, "modules": 239, "long modules": 0, "single-importer siblings": 17},
+    "codekin": {"lines": 54_989, "modules": 230, "long modules": 0, "single-importer siblings": 17},
     "codekin_studies": {"lines": 6_990, "modules": 34, "long modules": 0, "single-importer siblings": 7},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the
