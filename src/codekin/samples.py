@@ -130,7 +130,7 @@ class Samples:
         weights = given / counts[rows] if is_shared else None if self.weights is None else given
         return Samples(rows_at(self.X, rows), classes, weights, self.rerank_only)
 
-    def cooccurrences(self) -> sparse.csr_array:
+    def _cooccurrences(self) -> sparse.csr_array:
         """How often labels occur together, (n_classes, n_classes); a sample counts once, however many labels it has."""
         if self.labels is None:
             raise ValueError("An order by co-occurrence needs several labels per sample. Got one label each.")

@@ -330,7 +330,7 @@ def test_cooccurrences_agree_with_counting_pairs():
     expected = np.zeros((N_LABELS, N_LABELS))
     for row, weight in zip(Y, samples.weights, strict=True):
         expected += weight * np.outer(row, row) / max(row.sum(), 1)
-    np.testing.assert_allclose(samples.cooccurrences().toarray(), expected)
+    np.testing.assert_allclose(samples._cooccurrences().toarray(), expected)
 
 
 @pytest.mark.parametrize("name", ["cooccurrence", "mixed"])

@@ -185,7 +185,7 @@ def classes_as_learned(
     - ``distances``: the user's choice.
     - ``n_symbols``: how many symbols a column may have; two say nothing about what the estimator can do.
     """
-    cooccurrences, samples = samples.cooccurrences, samples.of_each_label()
+    cooccurrences, samples = samples._cooccurrences, samples.of_each_label()
     X, class_index = samples.X, samples.class_index
     if 0 in getattr(X, "shape", ())[1:2] or getattr(X, "nnz", 1) == 0:
         raise ValueError("Nothing can be learned from samples without features. All rows of X are empty.")
