@@ -4,8 +4,8 @@
 
 Both versions do the same work: every setting whose default has changed is given. Each has a process of its own with
 one thread, and they take turns, fit by fit and prediction by prediction, so that a busy machine affects both. The first
-fit, which compiles the kernels or loads them, does not count; the best run counts, since disturbances only make a run
-longer. ``--help`` and ``import codekin`` include everything that Python loads for them.
+fit, which compiles the kernels or loads them, does not count. The ratio is the median of those of neighbouring runs;
+the seconds are the least. ``--help`` and ``import codekin`` include everything that Python loads for them.
 """
 
 import os
@@ -16,6 +16,7 @@ from argparse import SUPPRESS, ArgumentParser
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from time import process_time
 
 PREDICTIONS_OF_FIT = 2
@@ -159,12 +160,13 @@ class Version:
 
 
 def in_turns(sides, n_rounds):
-    """The least of what each of two functions returns."""
-    least = [float("inf")] * 2
+    """What each of two functions returns, (n_rounds, 2)."""
+    found = []
     for number in range(n_rounds):
-        for which in (0, 1) if number % 2 else (1, 0):
-            least[which] = min(least[which], sides[which]())
-    return least
+        order = (0, 1) if number % 2 else (1, 0)
+        seconds = {which: sides[which]() for which in order}
+        found.append((seconds[0], seconds[1]))
+    return found
 
 
 def main():
@@ -186,13 +188,13 @@ def main():
     print(f"{'CPU seconds':<26} {'old':>9} {'new':>9} {'ratio':>6}")
     for name, words in () if arguments.no_first_use else FIRST_USE.items():
         sides = [partial(started, tree, words) for tree in arguments.trees]
-        ratios.append(shown(name, *in_turns(sides, 3 * arguments.rounds)))
+        ratios.append(shown(name, in_turns(sides, 3 * arguments.rounds)))
     for name in arguments.sets:
         with Version(arguments.trees[0], name) as old, Version(arguments.trees[1], name) as new:
             right = old.answer(), new.answer()
             for what, times in (("fit", 1), ("predict", PREDICTIONS_OF_FIT)):
                 sides = [partial(version.seconds, what) for version in (old, new)]
-                ratios.append(shown(f"{name}, {what}", *in_turns(sides, times * arguments.rounds)))
+                ratios.append(shown(f"{name}, {what}", in_turns(sides, times * arguments.rounds)))
             if right[0] != right[1]:
                 print(f"  {name}: of the training samples {right[0]:.4f} are right, and {right[1]:.4f}")
     is_met = max(ratios) <= BAR
@@ -200,9 +202,12 @@ def main():
     return 0 if is_met else 1
 
 
-def shown(what, old, new):
-    print(f"{what:<26} {old:9.4f} {new:9.4f} {new / old:6.3f}", flush=True)
-    return new / old
+def shown(what, found):
+    """Print the least seconds of both, and the median of the ratios of neighbouring runs, which is returned."""
+    old, new = (min(seconds) for seconds in zip(*found, strict=True))
+    ratio = median(new / old for old, new in found)
+    print(f"{what:<26} {old:9.4f} {new:9.4f} {ratio:6.3f}", flush=True)
+    return ratio
 
 
 if __name__ == "__main__":
