@@ -72,7 +72,7 @@ class Header:
             raise DataError(
                 self.source, "samples need texts, or vectors (--embeddings). Got --text none without vectors."
             )
-        kept = tuple(dict.fromkeys(map(self._column, options.keep)))
+        kept = self.names if options.keep == ("*",) else tuple(dict.fromkeys(map(self._column, options.keep)))
         chosen = TableColumns(
             text, label if needs_label else None, numbers, categories, self.has_header, kept, embeddings
         )
