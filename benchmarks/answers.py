@@ -17,9 +17,9 @@ import numpy as np
 
 from codekin import ExtremeClassifier, TextClassifier
 from codekin.data import load_dataset, read_taxonomy
+from codekin.data.stored_sets import data_home
 from codekin.measures.predictions import confidence_error
 from codekin.measures.thresholds import last_precise, least_for_precision
-from codekin.data.stored_sets import data_home
 from codekin.model.answer_tree import AnswerTree
 from codekin.model.prediction_sets import SURE, SetCalibration
 
