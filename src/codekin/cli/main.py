@@ -80,6 +80,7 @@ COMMANDS = {
     "explain": "Show what each word or feature contributes to the score of a label.",
     "explore": "Write a page about a model: its coding matrix, classes, bits and predictions.",
     "evaluate": "Measure how good a model's predictions are, and how fast.",
+    "suspects": "List samples whose labels are perhaps wrong, the most suspicious first.",
     "inspect": "Show what a model is: codebook, sizes, losses, its easiest and hardest bits.",
     "export": "Export a model for programs without codekin.",
     "serve": "Answer requests over HTTP with a model.",
