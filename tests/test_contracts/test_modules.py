@@ -19,8 +19,8 @@ scikit-learn did before: features of texts; then support vector machines of all 
 are called without Numba, and predictions without scikit-learn, 500 lines; vectors beside texts, from files, columns and
 arrays, 458 lines; the choice between codes and the learner as it is, 409
 lines; vectors for the classes of dense samples, 1,037 lines; several labels: measures, readers and commands, 930;
-training without scikit-learn, and kernels without LLVM, 324; answers that may be none, or groups of classes, 620. Reports
-by class and suspected labels take 870."""
+training without scikit-learn, and kernels without LLVM, 324; answers that may be none, or groups of classes, 610.
+Reports by class and suspected labels take 870."""
 LONG = 400
 """The number of lines above which a module is long."""
 OWN_DATA = {
