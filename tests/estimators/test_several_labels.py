@@ -95,6 +95,21 @@ def sparse_from(top, is_wanted):
     return found
 
 
+@pytest.mark.parametrize("thresholds", [[0.5], np.linspace(0, 1.1, N_LABELS)], ids=["one", "each"])
+def test_decisions_are_above_zero_where_a_label_is_predicted_and_keep_the_order(classifier, thresholds):
+    model, every = classifier.model_, classifier.decision_function(X_TEST)
+    other = clone(classifier)
+    other.__dict__.update(classifier.__dict__)
+    other.model_ = replace(model, marginals=replace(model.marginals, thresholds=np.asarray(thresholds)))
+    found = other.decision_function(X_TEST)
+    np.testing.assert_array_equal(found > 0, other.predict(X_TEST))
+    has_features = np.diff(X_TEST.indptr) > 0
+    assert all(
+        (np.diff(own[np.argsort(one, kind="stable")]) >= 0).all()
+        for own, one in zip(found.T[:, has_features], every.T[:, has_features], strict=True)
+    )
+
+
 def test_a_saved_model_gives_the_same_answers(classifier, tmp_path):
     save_model(classifier, tmp_path / "model")
     loaded = load_model(tmp_path / "model")
@@ -303,7 +318,7 @@ def test_columns_are_those_of_one_vs_rest():
     classifier = ECOCClassifier(LinearSVC(random_state=0), random_state=0).fit(X, Y)
     others = OneVsRestClassifier(LinearSVC(random_state=0)).fit(X, Y)
     filled = X_TEST[np.diff(X_TEST.indptr) > 0]  # others get the frequencies
-    np.testing.assert_allclose(classifier.decision_function(filled), others.decision_function(filled), atol=1e-6)
+    np.testing.assert_allclose(classifier.bit_margins(filled), others.decision_function(filled), atol=1e-6)
 
 
 def test_folds_of_scikit_learn_and_tables_of_pandas(tmp_path):

@@ -71,6 +71,13 @@ def test_labels_that_the_model_does_not_know_are_left_out():
     assert (report.n_samples, report.confused, report.worst) == (3, (), ())
 
 
+def test_a_prediction_of_nothing_is_wrong_but_confuses_nothing():
+    predicted = np.array([None, "cat", None, "dog"], dtype=object)
+    report = class_report(predicted, ["cat", "cat", "dog", "cat"])
+    assert [each.n_right for each in report.sizes] == [0, 1]
+    assert [(each.labels, each.n_confused) for each in report.confused] == [(("cat", "dog"), (1, 0))]
+
+
 def test_a_report_prints_as_tables_is_plain_json_and_its_html_shows_labels_as_they_are():
     report = class_report(["<b>", "c", "c"], ["c", "<b>", "c"])
     assert "most confused pairs" in str(report)

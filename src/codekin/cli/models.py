@@ -12,11 +12,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from codekin._system.memory import in_units
+from codekin._system.messages import shortened
 from codekin.cli.display import Display
 from codekin.data import ReadOptions
 from codekin.data.datasets import Data, DataError, TextData
 from codekin.data.options import LabelKind, label_kind
-from codekin.data.parsed_rows import shortened
 from codekin.data.reading import ReadProgress
 from codekin.model import Model
 from codekin.progress import report, reporter

@@ -15,9 +15,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.code._graph import GraphCodebook, RankingConstants
-from codekin.code.codebook import Codebook
-from codekin.code.types import CodingMatrix, FloatArray, IntArray
+from codekin.code.codebook import Codebook, GraphCodebook
+from codekin.code.types import CodingMatrix, FloatArray, IntArray, RankingConstants
 
 LEAVES_PER_CHILD = 4
 """A node with up to this many times ``width`` leaves has the leaves themselves as children."""

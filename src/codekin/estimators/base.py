@@ -139,6 +139,12 @@ class CodedClassifier(Predictions):
             )
         return self._report
 
+    @property
+    def multilabel_(self) -> bool:
+        """Whether samples may have several labels."""
+        self._check_is_fitted()
+        return self.model_.marginals is not None
+
     def _samples(self, X: Any, y: Any) -> Samples:
         """Samples with the indices of their labels, of which they may have several if those of ``fit`` had."""
         if self.model_.marginals is None:

@@ -17,9 +17,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin.estimators.constraints import constraints
 from codekin.estimators.extreme_fit import ExtremeFit
 from codekin.estimators.inputs import checked_weights, label_array
+from codekin.estimators.metadata import constraints
 from codekin.fitting.fit import begin_fit, learn_batch
 from codekin.fitting.orders import choose_orders
 from codekin.fitting.plan import extreme_plan

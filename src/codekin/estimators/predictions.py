@@ -15,7 +15,7 @@ from codekin.decoding.decoder import check_k
 from codekin.estimators.answers import Answers
 from codekin.estimators.inputs import label_array
 from codekin.explaining import Explanation, contributions_to
-from codekin.model.probabilities import check_one_label
+from codekin.model.probabilities import check_one_label, decisions
 from codekin.samples import EncodedLabels, EncodedLabelSets
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class Predictions(Answers):
     def decision_function(self, X: Any) -> FloatArray:
         """Minus the decoding loss of each class; for two classes, the loss of the first minus that of the second.
 
+        If samples have several labels, 0 is where :meth:`predict` begins to give a label, one column for each.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -92,9 +94,7 @@ class Predictions(Answers):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
         """
         self._check_is_fitted()
-        losses = self.model_.class_losses(self._validated_samples(X))
-        is_pair = len(self.classes_) == 2 and self.model_.marginals is None
-        return np.asarray(losses[:, 0] - losses[:, 1] if is_pair else -losses, dtype=np.float64)
+        return decisions(self.model_, self._validated_samples(X))
 
     def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
         """The k labels with the smallest decoding losses, and those losses, smallest first.

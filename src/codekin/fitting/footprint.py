@@ -35,7 +35,7 @@ from codekin.learners.tree_bits import TreeBits
 from codekin.learners.tree_samples import BYTES_PER_FEATURE, BYTES_PER_WEIGHT
 from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import LARGEST_GAP
-from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import ClassPrior
 from codekin.model.reranking import NUMBERS_OF_INDEX
 from codekin.samples import Samples
 from codekin.states import SavedClassifier, State

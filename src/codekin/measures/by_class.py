@@ -183,7 +183,7 @@ def class_report(
     Parameters
     ----------
     predicted, true : array-like of shape (n_samples,)
-        The predicted and the true labels.
+        The predicted and the true labels; None where nothing was predicted.
     X : {array, sparse matrix} of shape (n_samples, n_features), default=None
         The features, to find classes that should be split.
     texts : sequence of str, default=None
@@ -206,10 +206,15 @@ def class_report(
         raise ValueError(f"There are {len(guessed)} predictions. Got {len(own)} labels.")
     if len(own) == 0:
         raise ValueError("There are no predictions to measure.")
+    if guessed.dtype.kind == "O":
+        is_none = np.array([each is None for each in guessed.tolist()])
+        guessed = np.array([own[0] if each is None else each for each in guessed.tolist()])
+    else:
+        is_none = np.zeros(len(own), bool)
     labels = np.unique(np.concatenate([own, guessed]) if classes is None else np.asarray(classes))
     places = [np.minimum(np.searchsorted(labels, each), len(labels) - 1) for each in (guessed, own)]
     known = labels[places[1]] == own
-    return classes_of(places[0], np.where(known, places[1], -1), labels, X, texts)
+    return classes_of(np.where(is_none, -1, places[0]), np.where(known, places[1], -1), labels, X, texts)
 
 
 def classes_of(
@@ -219,7 +224,7 @@ def classes_of(
     X: Any = None,
     texts: Sequence[Any] | None = None,
 ) -> ClassReport:
-    """The same for indices of classes; samples of class -1, which the model does not know, are left out."""
+    """The same for indices of classes; samples of class -1 are left out, and a predicted -1 is none."""
     n_classes, names = len(labels), labels.tolist()
     rows = np.flatnonzero(class_index >= 0)
     true, guess = class_index[rows], predicted[rows]
@@ -231,7 +236,7 @@ def classes_of(
             int(row) if texts is None else shortened(text_of(texts[row]), MOST_TEXT) for row in some[:N_EXAMPLES]
         )
 
-    wrong = np.flatnonzero(true != guess)
+    wrong = np.flatnonzero((true != guess) & (guess >= 0))
     pair_of_wrong = np.minimum(true, guess)[wrong] * n_classes + np.maximum(true, guess)[wrong]
     pairs, counts = np.unique(pair_of_wrong, return_counts=True)
     n_to = Counter(zip(true[wrong].tolist(), guess[wrong].tolist(), strict=True))
@@ -300,7 +305,7 @@ def worst_classes(predicted: IntArray, class_index: IntArray, labels: NDArray[An
 
 def _errors_of(k: int, true: IntArray, guess: IntArray, names: list[Any]) -> ClassErrors:
     own = guess[true == k]
-    others, counts = np.unique(own[own != k], return_counts=True)
+    others, counts = np.unique(own[(own != k) & (own >= 0)], return_counts=True)
     first = np.argsort(-counts, kind="stable")[:3]
     taken_for = tuple((names[others[i]], int(counts[i])) for i in first.tolist())
     return ClassErrors(names[k], len(own), int((own == k).sum()), taken_for)
