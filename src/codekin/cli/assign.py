@@ -178,7 +178,7 @@ def assign_codewords(
     if items is not None:
         _check_options_of_items(context)
         check_sources({"--items": items}, output)
-        with Display(quiet).watching(), limited_threads(n_threads):
+        with workers(None, None, n_threads), Display(quiet).watching():
             _identify(items, n_symbols or 256, random_state, output, as_json)
         return
     n_symbols = n_symbols or 2
