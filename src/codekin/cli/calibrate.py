@@ -25,7 +25,6 @@ from codekin.cli.options import (
     reads_samples,
 )
 from codekin.data import read_taxonomy
-from codekin.model.answer_tree import ClassGroup
 from codekin.progress import report
 from codekin.storage import check_target, save_model
 
@@ -129,7 +128,7 @@ def calibrate(
         summary |= {"min_precision": min_precision, "min_probability": found.min_probability, "answered": share}
         text += f"; answers need a probability of {found.min_probability:.3g}, which {share:.1%} of the samples have"
     if found.groups is not None:
-        n_groups = sum(isinstance(name, ClassGroup) and len(name.labels) > 1 for name in found.groups.names)
+        n_groups = sum(1 < len(getattr(name, "labels", ())) < found.groups.n_classes for name in found.groups.names)
         summary["n_groups"] = n_groups
         text += f"; {n_groups:,} groups of classes may be answers"
     text += f"; saved in {target}"
