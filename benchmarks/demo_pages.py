@@ -29,10 +29,8 @@ WISHES = {
     ),
     "accidents": (
         "bitten by a parrot",
-        "fell off a ladder",
-        "struck by lightning",
-        "too much coffee",
-        "stung by a bee",
+        "struck by a duck",
+        "the boat sank and it was cold",
         "cannot sleep",
     ),
 }

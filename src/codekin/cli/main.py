@@ -76,7 +76,7 @@ COMMANDS = {
     "train": "Learn to classify from samples, and save the model.",
     "grow": "Train a model on further samples, also of classes that it has not seen.",
     "predict": "Predict the classes of samples.",
-    "calibrate": "Calibrate the prediction sets of a model on held-out samples.",
+    "calibrate": "Calibrate the prediction sets of a model on held-out samples, and how sure it must be to answer.",
     "explain": "Show what each word or feature contributes to the score of a label.",
     "explore": "Write a page about a model: its coding matrix, classes, bits and predictions.",
     "evaluate": "Measure how good a model's predictions are, and how fast.",
