@@ -38,6 +38,7 @@ TITLES = {
     "commands": "Type what you want, get the command",
     "accidents": "Say what happened, get the code for it",
 }
+SOURCES = {"commands": "Texts: tldr-pages, CC BY 4.0.", "accidents": "Texts: ICD-10-CM, NCHS/CDC, public domain."}
 MOST_TITLE = 70
 
 
@@ -77,6 +78,8 @@ def main():
         train, validation, (texts, labels) = read(arguments.data_home)
         classifier = TextClassifier(random_state=0).fit(*train, validation=validation)
         page = export_page(classifier, arguments.output / name, title=TITLES[name])
+        whole = page.read_text(encoding="utf-8").replace("</footer>", f" {SOURCES[name]}</footer>")
+        page.write_text(whole, encoding="utf-8")
         best = classifier.top_k(texts, 5)[0]
         is_hit = best == np.array(labels)[:, None]
         print(f"{page}: {page.stat().st_size / 1e6:.1f} MB, {len(classifier.classes_):,} classes")
