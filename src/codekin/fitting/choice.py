@@ -264,8 +264,7 @@ class _Trial:
     def folds(self) -> list[Split]:
         """The same with nearly all samples to learn from, until enough are held out.
 
-        Neighbours are much less sure with fewer samples; a tenth is held out at a time. Linear learners take so
-        little time that each fold counts: two of a fifth are enough.
+        Neighbours are much less sure with fewer samples: a tenth is held out at a time, of quick learners two fifths.
         """
         is_quick = learns_linearly(self.learner.estimator)
         n_folds = N_FOLDS if is_quick or describes_classes(self.learner.estimator) else 2 * N_FOLDS
