@@ -11,12 +11,14 @@ from codekin.fitting.report import FitReport, TrainingReport
 if TYPE_CHECKING:
     from codekin.estimators.ecoc import ECOCClassifier
     from codekin.estimators.extreme import ExtremeClassifier, TrellisClassifier
+    from codekin.estimators.kinship import KinshipOrder
     from codekin.estimators.subclasses import SubclassClassifier
     from codekin.estimators.text import TextClassifier
 
 _HOME = {
     "ECOCClassifier": "ecoc",
     "ExtremeClassifier": "extreme",
+    "KinshipOrder": "kinship",
     "SubclassClassifier": "subclasses",
     "TextClassifier": "text",
     "TrellisClassifier": "extreme",
@@ -26,6 +28,7 @@ __all__ = [
     "ECOCClassifier",
     "ExtremeClassifier",
     "FitReport",
+    "KinshipOrder",
     "SubclassClassifier",
     "TextClassifier",
     "TrainingReport",
