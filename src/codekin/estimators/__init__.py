@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from codekin.estimators.extreme import ExtremeClassifier, TrellisClassifier
     from codekin.estimators.kinship import KinshipOrder
     from codekin.estimators.subclasses import SubclassClassifier
+    from codekin.estimators.suspects import SuspectedLabels, suspected_labels
     from codekin.estimators.text import TextClassifier
 
 _HOME = {
@@ -20,8 +21,10 @@ _HOME = {
     "ExtremeClassifier": "extreme",
     "KinshipOrder": "kinship",
     "SubclassClassifier": "subclasses",
+    "SuspectedLabels": "suspects",
     "TextClassifier": "text",
     "TrellisClassifier": "extreme",
+    "suspected_labels": "suspects",
 }
 
 __all__ = [
@@ -30,9 +33,11 @@ __all__ = [
     "FitReport",
     "KinshipOrder",
     "SubclassClassifier",
+    "SuspectedLabels",
     "TextClassifier",
     "TrainingReport",
     "TrellisClassifier",
+    "suspected_labels",
 ]
 
 

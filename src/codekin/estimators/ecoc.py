@@ -19,7 +19,6 @@ from codekin._system.arrays import check_single_precision
 from codekin.code import Codebook, CodingMatrix
 from codekin.decoding import log_odds_decoder
 from codekin.estimators.base import CodedClassifier
-from codekin.estimators.bit_attributes import BitAttributes
 from codekin.estimators.inputs import (
     checked_weights,
     labels_and_weights,
@@ -30,6 +29,7 @@ from codekin.estimators.inputs import (
 from codekin.estimators.metadata import (
     ONE_COLUMN_EACH,
     ONE_LABEL_ONLY,
+    BitAttributes,
     CallbackSupportMixin,
     begin_callbacks,
     check_columns,

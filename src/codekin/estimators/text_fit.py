@@ -127,7 +127,7 @@ class TextFit(TextPredictions):
             self._measure(given, X, y)
             if held_out is not None:
                 report(f"predicting {counted(len(held_out[0]), 'validation sample')}")
-                self._evaluation = self._evaluated(held_out_X, held_out[1])
+                self._evaluation = self._evaluated(held_out_X, held_out[1], held_out[0])
         return self
 
     def _validate_params(self) -> None:
@@ -267,15 +267,15 @@ class TextFit(TextPredictions):
         """
         self._check_is_fitted()
         given, y = self._labelled(texts, labels)
-        return self._evaluated(self.vectorizer_.transform(given), y)
+        return self._evaluated(self.vectorizer_.transform(given), y, given)
 
-    def _evaluated(self, X: Any, labels: Labels) -> Evaluation | LabelEvaluation:
+    def _evaluated(self, X: Any, labels: Labels, texts: list[Any]) -> Evaluation | LabelEvaluation:
         """The measures of one label per sample, or those of several; what the model does not know comes last."""
         model, classes = self.classifier_.model_, self.classifier_.classes_
         if model.marginals is not None:
             return evaluated_sets(model, X, EncodedLabelSets.of(labels, is_several=True).of_all(classes))
         best, _ = model.top_k(X, min(N_BEST, len(classes)))
-        return evaluated(best, self.classifier_._class_index(labels), classes, self._baselines, X)
+        return evaluated(best, self.classifier_._class_index(labels), classes, self._baselines, X, texts=texts)
 
     def _measure(self, texts: list[Any], X: Any, y: Labels) -> None:
         """Keep what reports need of the training samples."""

@@ -13,6 +13,7 @@ import numpy as np
 from codekin._system.memory import in_units
 from codekin._system.messages import counted
 from codekin._system.rows import StoredRows
+from codekin._system.tables import html_of_lines
 from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassDistances
 from codekin.code import FloatArray
@@ -160,6 +161,10 @@ class FitReport:
         """A few lines for the terminal."""
         return report_text(self)
 
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return html_of_lines(str(self))
+
     @property
     def _words(self) -> Words:
         return WORDS[kind_of_matrix(n_symbols=self.n_symbols)]
@@ -230,6 +235,10 @@ class TrainingReport:
         """All numbers as plain values for JSON; the details are those of ``details.as_dict()``."""
         evaluation = None if self.evaluation is None else self.evaluation.as_dict()
         return {**vars(self), "evaluation": evaluation, "details": self.details.as_dict()}
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks, with the tables of the classes."""
+        return html_of_lines(str(self)) + getattr(self.evaluation, "_tables_html", "")
 
     def __str__(self) -> str:
         """Lines for people."""

@@ -23,7 +23,6 @@ from codekin._system.messages import not_installed
 from codekin._version import __version__
 from codekin.code import entry_for
 from codekin.data.row_features import takes_vectors
-from codekin.deploy.export.contents import check_n_labels, exported_model
 from codekin.deploy.export.onnx_graph import (
     DOUBLE,
     FLOAT,
@@ -35,6 +34,7 @@ from codekin.deploy.export.onnx_graph import (
     OnnxGraph,
     of_learned_decoder,
 )
+from codekin.deploy.export.page import check_n_labels, exported_model
 from codekin.estimators.text_predictions import with_features
 from codekin.learners.linear import LinearRows, linear_rows
 from codekin.model.probabilities import ClassPrior
