@@ -130,6 +130,14 @@ class Samples:
         weights = given / counts[rows] if is_shared else None if self.weights is None else given
         return Samples(rows_at(self.X, rows), classes, weights, self.rerank_only)
 
+    def _cooccurrences(self) -> sparse.csr_array:
+        """How often labels occur together, (n_classes, n_classes); a sample counts once, however many labels it has."""
+        if self.labels is None:
+            raise ValueError("An order by co-occurrence needs several labels per sample. Got one label each.")
+        given = 1.0 if self.weights is None else np.asarray(self.weights)
+        weights = given / np.maximum(np.diff(self.labels.indptr), 1)
+        return sparse.csr_array(self.labels.T @ self.labels.multiply(weights[:, None]).tocsr())
+
     @property
     def _most_labels(self) -> int:
         """The most labels of a sample, at least 1."""

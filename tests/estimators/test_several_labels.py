@@ -298,6 +298,47 @@ def test_a_plain_array_of_labels_has_one_label_per_sample():
         assert np.isfinite(found).all()
 
 
+# ----- orders of leaves ----------------------------------------------------------------------------------------------
+
+
+def in_groups(n_samples=600, seed=0):
+    """Samples with three of the four labels of a group, k, k + 4, k + 8 and k + 12, each with a feature of its own."""
+    rng = np.random.default_rng(seed)
+    Y = np.zeros((n_samples, 16), dtype=int)
+    for row, group in zip(Y, rng.integers(4, size=n_samples), strict=True):
+        row[rng.choice(4, size=3, replace=False) * 4 + group] = 1
+    return sparse.csr_array(Y + 0.1 * rng.random(Y.shape)), Y
+
+
+@pytest.mark.parametrize("name", ["cooccurrence", "mixed"])
+def test_an_order_by_cooccurrence_puts_labels_that_occur_together_below_the_same_nodes(name):
+    X, Y = in_groups()
+    halves = {}
+    for order in (name, "random"):
+        fitted = [
+            ExtremeClassifier(2, code="tree", estimator="svm", assignment=order, random_state=seed).fit(X, Y)
+            for seed in range(4)
+        ]
+        assert {each.assignment_.method for each in fitted} == {order}
+        leaves = np.array([each.assignment_.codeword_of_class for each in fitted]).reshape(4, 4, 4)
+        halves[order] = (np.ptp(leaves // 8, axis=1) == 0).mean()
+    assert halves[name] >= 0.75 > halves["random"]
+
+
+def test_cooccurrences_agree_with_counting_pairs():
+    samples = Samples.of_sets(X, EncodedLabelSets.of(Y).indicator, np.arange(len(Y)) % 3)
+    expected = np.zeros((N_LABELS, N_LABELS))
+    for row, weight in zip(Y, samples.weights, strict=True):
+        expected += weight * np.outer(row, row) / max(row.sum(), 1)
+    np.testing.assert_allclose(samples._cooccurrences().toarray(), expected)
+
+
+@pytest.mark.parametrize("name", ["cooccurrence", "mixed"])
+def test_an_order_by_cooccurrence_needs_several_labels(name):
+    with pytest.raises(ValueError, match="by co-occurrence needs several labels per sample. Got one label each"):
+        ExtremeClassifier(code="tree", assignment=name).fit(X, Y.argmax(axis=1))
+
+
 # ----- columns ------------------------------------------------------------------------------------------------------
 
 LEARNERS = {"logistic": LogisticRegression(), "machine": LinearSVC(), "tree": DecisionTreeClassifier(), "svm": "svm"}

@@ -11,14 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.rows import n_samples_in
 from codekin.code import IntArray
-from codekin.measures.thresholds import label_thresholds, least_for_precision
+from codekin.measures.thresholds import least_for_precision
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration, answer_names, check_share, likely_classes, sure_classes
-from codekin.model.probabilities import check_one_label, probable_labels, with_threshold
+from codekin.model.probabilities import check_one_label, probable_labels, with_chosen, with_threshold
 from codekin.samples import EncodedLabelSets
-
-LISTED = 50
-"""How many labels of each sample are looked at for thresholds."""
 
 
 class Answers(metaclass=ABCMeta):
@@ -119,13 +116,8 @@ class Answers(metaclass=ABCMeta):
             Itself.
         """
         self._check_is_fitted()
-        model = self.model_
-        if model.marginals is None:
-            raise ValueError("Thresholds are for models of several labels per sample. Got a model of one.")
         labels = EncodedLabelSets.of(y, is_several=True).of_classes(self.classes_)
-        best, probabilities = model.top_k_proba(self._validated_samples(X), min(LISTED, len(self.classes_)))
-        chosen = label_thresholds(best, probabilities, labels, aim, per_label=per_label)
-        self._change_model(replace(model, marginals=replace(model.marginals, thresholds=chosen)))
+        self._change_model(with_chosen(self.model_, self._validated_samples(X), labels, aim, per_label=per_label))
         return self
 
     def _change_model(self, model: Any) -> None:

@@ -34,6 +34,12 @@ class Predictions(Answers):
         self._check_is_fitted()
         return len(self.classes_)
 
+    @property
+    def multilabel_(self) -> bool:
+        """Whether samples may have several labels."""
+        self._check_is_fitted()
+        return self.model_.marginals is not None
+
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive if the bit is predicted to be +1.
 
@@ -72,8 +78,8 @@ class Predictions(Answers):
         from sklearn.metrics import accuracy_score
 
         # With several labels the thresholds count; a single one is compared whatever its probability.
-        predicted = self.predict(X, min_probability=None if self.model_.marginals is not None else 0)
-        if self.model_.marginals is not None and getattr(y, "ndim", 1) != 2:
+        predicted = self.predict(X, min_probability=None if self.multilabel_ else 0)
+        if predicted.ndim == 2 and getattr(y, "ndim", 1) != 2:
             sets, predicted = EncodedLabelSets.of(y, is_several=True), sparse.csr_array(predicted)
             y = sets.indicator if sets.is_dense else sets.of_all(self.classes_)
             predicted.resize((predicted.shape[0], max(predicted.shape[1], y.shape[1])))  # type: ignore[arg-type]

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 FIRST_LIST, GROWTH, LISTED_AT_ONCE = 16, 4, 1 << 12
 """How many classes are listed at first, how many times more if these are too few, for how many samples at a time."""
 DEFAULT_THRESHOLD = 0.5
+LISTED = 50
+"""How many labels of each sample are looked at for thresholds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +142,22 @@ def decisions(model: Model, X: Any) -> FloatArray:
         return np.asarray(losses[:, 0] - losses[:, 1] if model.n_classes == 2 else -losses, dtype=np.float64)
     below, least = np.interp(-own.thresholds, -own.probabilities, own.losses) - losses, np.finfo(np.float64).tiny
     return np.where(model.proba(X) >= own.thresholds, np.maximum(below, least), np.minimum(below, 0.0))
+
+
+def with_chosen(model: Model, X: Any, labels: sparse.csr_array, aim: str | float, *, per_label: bool) -> Model:
+    """A model with the thresholds that :func:`codekin.measures.label_thresholds` chooses on validation samples."""
+    from codekin.measures import label_thresholds
+
+    if model.marginals is None:
+        raise ValueError("Thresholds are for models of several labels per sample. Got a model of one.")
+    best, probabilities = model.top_k_proba(X, min(LISTED, model.n_classes))
+    chosen = label_thresholds(best, probabilities, labels, aim, per_label=per_label)
+    return replace(model, marginals=replace(model.marginals, thresholds=chosen))
+
+
+def with_sets(model: Model, **known: Any) -> Model:
+    """A model that knows in what form it predicts sets of labels, and of how many samples; the same if it has none."""
+    return model if model.marginals is None else replace(model, marginals=replace(model.marginals, **known))
 
 
 def probable_labels(model: Model, X: Any) -> sparse.csr_array:
