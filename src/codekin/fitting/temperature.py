@@ -91,9 +91,7 @@ def _measures(
     own, ranking, decoder, measures = class_index[:, None], model.ranking, model.codes[0].decoder, []
     found = None if ranking is None else model.ranked.candidates(X, margins, None, ranking)
     for temperature, of_ranking in temperatures:
-        classes = (
-            decoder.most_probable(margins[0], 1, temperature)[0] if found is None else found.classes
-        )
+        classes = decoder.most_probable(margins[0], 1, temperature)[0] if found is None else found.classes
         logs = code_log_proba(model, margins, np.hstack([own, classes]))(temperature)
         of_own, of_classes = logs[:, 0], logs[:, 1:]
         if ranking is not None and found is not None:
