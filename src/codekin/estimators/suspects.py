@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from codekin._system.files import whole_file
-from codekin._system.messages import Listing
 from codekin._system.rows import n_samples_in
+from codekin._system.tables import Listing
 from codekin.code import FloatArray, IntArray
 from codekin.estimators.inputs import label_array
 from codekin.estimators.text_predictions import TextPredictions

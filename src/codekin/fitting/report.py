@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from codekin._system.memory import in_units
-from codekin._system.messages import counted, html_of_lines
+from codekin._system.messages import counted
 from codekin._system.rows import StoredRows
+from codekin._system.tables import html_of_lines
 from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassDistances
 from codekin.code import FloatArray

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.messages import Listing, in_one_line
+from codekin._system.tables import Listing, shortened
 from codekin.classes.parts import classes_in_two_parts
 from codekin.code import IntArray
 
@@ -233,7 +233,7 @@ def classes_of(
 
     def shown(some: IntArray) -> tuple[Any, ...]:
         return tuple(
-            int(row) if texts is None else in_one_line(text_of(texts[row]), MOST_TEXT) for row in some[:N_EXAMPLES]
+            int(row) if texts is None else shortened(text_of(texts[row]), MOST_TEXT) for row in some[:N_EXAMPLES]
         )
 
     wrong = np.flatnonzero((true != guess) & (guess >= 0))

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from codekin._system.messages import counted, html_of_lines
+from codekin._system.messages import counted
+from codekin._system.tables import html_of_lines
 from codekin.code import FloatArray, IntArray
 from codekin.measures.predictions import confidence_error
 
