@@ -140,6 +140,8 @@ def main():
     parser.add_argument("--data-home", default=None)
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     arguments = parser.parse_args()
+    if arguments.seeds < 2:
+        parser.error("a standard error takes at least 2 seeds.")
     warnings.simplefilter("ignore", ConvergenceWarning)
     columns = f"{'accuracy':>9}{'gain':>9}{'std. error':>12}{'predictors':>12}{'fit time':>10}"
     print(f"{'data':<10}{'learner':<15}{'':<13}{columns}")

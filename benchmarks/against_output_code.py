@@ -62,6 +62,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     seeds = range(parser.parse_args().seeds)
+    if len(seeds) < 2:
+        parser.error("a standard error takes at least 2 seeds.")
     warnings.simplefilter("ignore", ConvergenceWarning)
     learners = {"linear SVM": LinearSVC(), "decision tree": DecisionTreeClassifier(min_samples_leaf=3)}
     columns = f"{'OutputCode':>12}{'codekin':>10}{'gain':>8}{'std. error':>12}{'alone':>8}{'time':>8}"

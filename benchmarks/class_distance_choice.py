@@ -85,6 +85,8 @@ def main():
     parser.add_argument("--data-home", default=None)
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     arguments = parser.parse_args()
+    if arguments.draws < 2:
+        parser.error("a standard error takes at least 2 draws.")
     warnings.simplefilter("ignore", ConvergenceWarning)
     print(f"{'data':<16}{'bits':>5}{'random':>9}" + "".join(f"{name:>21}" for name in DISTANCES))
     for name in arguments.sets:

@@ -8,11 +8,14 @@ the same training samples and keeps its documented defaults, except where a comm
 packages and hence a separate environment without codekin, so codekin is imported only where it is used.
 """
 
+import argparse
 import importlib.metadata
+import importlib.util
 import itertools
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -532,13 +535,18 @@ def run_one(name, data_folder, seed):
     (data_folder / "result.json").write_text(json.dumps(result))
 
 
+def has_module(python, module):
+    """Whether this interpreter, or that of another environment, has a module."""
+    if python == sys.executable:
+        return importlib.util.find_spec(module) is not None
+    look = f"import importlib.util; raise SystemExit(importlib.util.find_spec({module!r}) is None)"
+    return shutil.which(python) is not None and subprocess.run([python, "-c", look], check=False).returncode == 0
+
+
 def python_for(contender, peers_python=None):
     """The interpreter that has what a contender needs: this one, or that of the peers' environment; None if neither."""
-    code = f"import importlib.util as u, sys; sys.exit(u.find_spec({contender.module!r}) is None)"
-    for python in filter(None, (sys.executable, peers_python)):
-        if subprocess.run([python, "-c", code], check=False).returncode == 0:
-            return python
-    return None
+    pythons = filter(None, (sys.executable, peers_python))
+    return next((python for python in pythons if has_module(python, contender.module)), None)
 
 
 def result_of(name, data_folder, *, seed=0, pecos_python=None, time_limit=1800):
@@ -562,4 +570,9 @@ def three_digits(value):
 
 
 if __name__ == "__main__":
-    run_one(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=CONTENDERS, metavar="NAME")
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("seed", type=int, metavar="SEED")
+    given = parser.parse_args()
+    run_one(given.name, given.folder, given.seed)

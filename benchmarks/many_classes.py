@@ -231,6 +231,8 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("many_classes.jsonl"))
     parser.add_argument("--table", type=Path)
     arguments = parser.parse_args()
+    if arguments.table is not None and not arguments.table.exists():
+        parser.error(f"there is no file {arguments.table}; measure its rows first, without --table.")
     if arguments.table is not None:
         tell([json.loads(line) for line in arguments.table.read_text().splitlines()])
         return

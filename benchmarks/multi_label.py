@@ -23,7 +23,6 @@ of words, with the vocabulary of the training texts; the rows of bibtex have len
 
 import argparse
 import gzip
-import importlib.util
 import json
 import os
 import re
@@ -34,7 +33,17 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from contenders import ONE_THREAD, Contender, best_columns, in_blocks, processor_seconds, rows_of, three_digits, version
+from contenders import (
+    ONE_THREAD,
+    Contender,
+    best_columns,
+    has_module,
+    in_blocks,
+    processor_seconds,
+    rows_of,
+    three_digits,
+    version,
+)
 from scipy import sparse
 
 SETS = ("bibtex", "reuters21578", "debian_tags", "debian_depends")
@@ -364,8 +373,8 @@ def measured(folder):
 
 def result_of(name, folder, arguments):
     python = arguments.peers_python if arguments.peers_python and name != DEFAULT else sys.executable
-    if python == sys.executable and importlib.util.find_spec(class_of(name).module) is None:
-        return f"left out: {class_of(name).package} is not installed"
+    if not has_module(python, class_of(name).module):
+        return f"left out: {python} has no {class_of(name).package}"
     command = [python, __file__, "--one", name, "--folder", str(folder), "--seed", str(arguments.seed)]
     try:
         run = subprocess.run(

@@ -269,6 +269,8 @@ def main():
     if arguments.seeds < 2:
         parser.error("a standard error takes at least 2 seeds.")
     results = read_rows(arguments.rows)
+    if arguments.table and not results:
+        parser.error(f"there are no rows in {arguments.rows}; measure some first, without --table.")
     if arguments.table:
         asked = {place: of for place, of in results.items() if place[0] in arguments.sets}
         return 0 if show(asked, arguments.cells) else 1

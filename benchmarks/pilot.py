@@ -36,7 +36,7 @@ def main():
     from codekin.data import load_dataset
     from codekin.fitting import orders, trial
     from codekin.fitting.defaults import tree_width
-    from codekin.fitting.plan import tree_learner
+    from codekin.learners import Softmax
     from codekin.samples import Samples
 
     is_met = True
@@ -61,9 +61,7 @@ def main():
                     trial.SEED = draw
                     begin = cpu_seconds()
                     samples, width = Samples(train.X, train.y), tree_width(tree.n_classes)
-                    chosen.append(
-                        orders.best_of_trees(POLICIES, samples, tree, width=width, learner=tree_learner("auto"))
-                    )
+                    chosen.append(orders.best_of_trees(POLICIES, samples, tree, width=width, learner=Softmax()))
                     seconds.append(cpu_seconds() - begin)
                 trial.SEED = 0
             gain = float(is_right["preserving"].mean() - is_right["halving"].mean())

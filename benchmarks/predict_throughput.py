@@ -46,14 +46,15 @@ def main():
     parser.add_argument("--classes", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    made = make_sparse_topics(arguments.classes, 20_000, n_features=50_000, words_per_sample=60, rng=0)
+    n_made = min(20_000, arguments.rows)
+    made = make_sparse_topics(arguments.classes, n_made, n_features=50_000, words_per_sample=60, rng=0)
     classifier = ExtremeClassifier(assignment="random", estimator=AROW(n_epochs=1), rerank=None, random_state=0)
     classifier.fit(made.X, made.y)
     with tempfile.TemporaryDirectory() as home, limited_threads(1):
         folder = Path(home)
         save_model(classifier, folder / "model", model_input=ModelInput(None, {"index_base": 1}))
         write_data(folder / "some.svm", SparseData(made.X, made.y, np.arange(arguments.classes)))
-        text = (folder / "some.svm").read_bytes() * (arguments.rows // 20_000)
+        text = (folder / "some.svm").read_bytes() * (arguments.rows // n_made)
         zipped = folder / "data.svm.gz"
         zipped.write_bytes(gzip.compress(text, compresslevel=6))
         options = ReadOptions(labels="none", index_base=1)
@@ -71,8 +72,8 @@ def main():
 
         times = dict(zip(("unzip", "parse", "predict"), best_of(arguments.rounds, unzip, parse, predict), strict=True))
     megabytes = len(text) / 1e6
-    n_rows, n_bits = 20_000 * (arguments.rows // 20_000), classifier.codebook_.n_bits
-    print(f"{n_rows:,} rows, {megabytes:.0f} MB of text, {made.X.nnz / 20_000:.0f} values a row, {n_bits} bits")
+    n_rows, n_bits = n_made * (arguments.rows // n_made), classifier.codebook_.n_bits
+    print(f"{n_rows:,} rows, {megabytes:.0f} MB of text, {made.X.nnz / n_made:.0f} values a row, {n_bits} bits")
     for name, seconds in times.items():
         print(f"{name:8} {seconds:6.2f} s   {megabytes / seconds:6.0f} MB/s   {n_rows / seconds:9,.0f} rows/s")
     share = times["parse"] / times["predict"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from contenders import Samples, result_of
+from contenders import Samples, class_of, python_for, result_of
 
 N_LANGUAGES, REGIONS_OF_LANGUAGE, N_NAMES = 50, 50, 100_000
 N_SYLLABLES, N_PREFERRED, N_ENDINGS = 60, 8, 8
@@ -71,6 +71,8 @@ def main():
     parser.add_argument("--pecos-python", help="the interpreter of an environment that has libpecos")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
+    if python_for(class_of(NAMES[-1]), options.pecos_python) is None:
+        parser.error("PECOS is not installed here; name an interpreter that has it with --pecos-python.")
     found = {name: [] for name in NAMES}
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home)

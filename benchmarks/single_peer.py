@@ -7,6 +7,7 @@ of each block, as JSON. The folder holds the samples. codekin is imported only f
 PECOS has its own, and needs an environment with older packages.
 """
 
+import argparse
 import json
 import sys
 import time
@@ -79,7 +80,11 @@ PEERS = {"omikuji": omikuji_actions, "pecos": pecos_actions}
 
 
 def main():
-    name, folder = sys.argv[1], Path(sys.argv[2])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=PEERS, metavar="NAME")
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    given = parser.parse_args()
+    name, folder = given.name, given.folder
     data = SimpleNamespace(
         X=sparse.load_npz(folder / "train.npz"),
         y=np.load(folder / "classes.npy"),

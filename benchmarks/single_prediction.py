@@ -18,7 +18,6 @@ Claim: on an idle machine at most 30 µs for a sparse row and 60 µs from raw te
 
 import argparse
 import gzip
-import importlib.util
 import json
 import os
 import subprocess
@@ -29,7 +28,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-from contenders import ONE_THREAD
+from contenders import ONE_THREAD, has_module
 from scipy import sparse
 from single_peer import PEERS, times_of_blocks
 
@@ -83,7 +82,7 @@ class Peer:
 def peers(pecos_python):
     """The names of the peers that are installed, and their interpreters."""
     pythons = {"omikuji": sys.executable, "pecos": pecos_python or sys.executable}
-    own = [name for name in PEERS if pythons[name] != sys.executable or importlib.util.find_spec(name) is not None]
+    own = [name for name in PEERS if has_module(pythons[name], name)]
     return {name: pythons[name] for name in own}
 
 

@@ -25,7 +25,6 @@ import argparse
 import collections
 import csv
 import gzip
-import importlib.util
 import json
 import os
 import pickle
@@ -38,7 +37,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from contenders import ONE_THREAD, Contender, Omikuji, Pecos, processor_seconds, three_digits, version
+from contenders import ONE_THREAD, Contender, Omikuji, Pecos, has_module, processor_seconds, three_digits, version
 from scipy import sparse
 
 MOST_WEIGHTS = 3e8
@@ -384,8 +383,8 @@ def result_of(name, folder, seed, arguments):
     python = arguments.peers_python if arguments.peers_python and name.startswith(ELSEWHERE) else sys.executable
     needed = {"fastText": "fasttext", "omikuji": "omikuji", "PECOS": "pecos"}
     module = next((module for start, module in needed.items() if name.startswith(start)), None)
-    if module and python == sys.executable and importlib.util.find_spec(module) is None:
-        return f"left out: {module} is not installed"
+    if module and not has_module(python, module):
+        return f"left out: {python} has no {module}"
     command = [python, __file__, "--one", name, "--folder", str(folder), "--seeds", str(seed)]
     command += ["--autotune", str(arguments.autotune)]
     try:

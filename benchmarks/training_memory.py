@@ -160,7 +160,7 @@ def measure_limits(task):
     """What becomes of a recipe within limits, one after the other."""
     from codekin import ExtremeClassifier
     from codekin.fitting.defaults import AutoLearner
-    from codekin.learners import AROW, Softmax
+    from codekin.learners import AROW, LinearSVM, Softmax, VectorSoftmax
 
     settings = dict(LIMITED[task["recipe"]])
     how, has_validation = settings.pop("samples", "memory"), settings.pop("validation", True)
@@ -169,8 +169,8 @@ def measure_limits(task):
     tree = tree if has_tree else None
 
     def fitted(X, y, limit, held_out, **options):
-        arow, softmax = AROW(max_memory=limit), Softmax(max_memory=limit)
-        learner = arow if only_arow else AutoLearner(arow, softmax)
+        each = [learner(max_memory=limit) for learner in (AROW, Softmax, LinearSVM, VectorSoftmax)]
+        learner = each[0] if only_arow else AutoLearner(*each)
         classifier = ExtremeClassifier(estimator=learner, random_state=0, **settings, **options)
         return classifier.fit(X, y, **({"validation": held_out} if has_validation else {}))
 

@@ -1,6 +1,6 @@
 """Which search finds the best of 100,000 class vectors: ours, or an index that one could install.
 
-    python benchmarks/vector_search.py ours FILE.npz
+    python benchmarks/vector_search.py ours FILE.npz [--classes 100000]
     OTHER/python benchmarks/vector_search.py peers FILE.npz
 
 The first command learns the vectors of the made-up set of ``dense_vectors.py`` by ``VectorSoftmax``, stores them, and
@@ -12,7 +12,10 @@ is what it takes to make it of vectors that are learned.
 """
 
 import argparse
+import sys
 import time
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
@@ -45,7 +48,7 @@ def timed(function):
     return found, min(times)
 
 
-def ours(path):
+def ours(path, n_classes):
     from dense_vectors import made_up
 
     from codekin.code import Assignment, Code
@@ -54,7 +57,7 @@ def ours(path):
     from codekin.learners.vector_bits import VectorBits
     from codekin.samples import Samples
 
-    parts = made_up(100_000)
+    parts = made_up(n_classes)
     n = int(parts.y.max()) + 1
     code = Code(label_tree(n, n), Assignment.identity(n))
     bits = VectorSoftmax(step=STEP, n_threads=1).fit(Samples(parts.X, parts.y), code, rng=0)
@@ -80,7 +83,7 @@ def one_of(bits, file):
     return found, file, seconds
 
 
-def peers(path):
+def peers(path, _):
     import faiss
     import hnswlib
     from usearch.index import Index
@@ -141,7 +144,13 @@ EFFORTS = [{"efSearch": n} for n in (50, 200, 800)]
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("side", choices=["ours", "peers"])
-    parser.add_argument("file")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--classes", type=int, default=100_000, help="of the made-up set, for ours")
     arguments = parser.parse_args()
+    lacking = [name for name in ("faiss", "hnswlib", "usearch") if find_spec(name) is None]
+    if arguments.side == "peers" and lacking:
+        parser.error(f"the peers need {', '.join(lacking)}, which {sys.executable} does not have.")
+    if arguments.side == "peers" and not arguments.file.exists():
+        parser.error(f"there is no file {arguments.file}; make it by the side ours.")
     print("| | recall | accuracy | us | MB | building, s |\n|---|---:|---:|---:|---:|---:|")
-    {"ours": ours, "peers": peers}[arguments.side](arguments.file)
+    {"ours": ours, "peers": peers}[arguments.side](arguments.file, arguments.classes)

@@ -1,4 +1,6 @@
 import os
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from codekin.data import make_sparse_topics
 from codekin.estimators import ExtremeClassifier
 from codekin.progress import (
     JointProgress,
+    NotebookBar,
     Progress,
     Stopped,
     has_subscriber,
@@ -154,3 +157,28 @@ def test_asides_of_a_piece_of_work_are_passed_on_and_stopped_work_ends_at_its_ne
         with pytest.raises(Stopped):
             report("counting")
     assert heard == [Progress("", detail="compiling")]
+
+
+def test_a_notebook_shows_one_bar_that_changes(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, bar):
+            shown.append(bar._repr_html_())
+
+    def display(bar, *, display_id):
+        assert display_id
+        shown.append(bar._repr_html_())
+        return Handle()
+
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    with subscribe(NotebookBar()):
+        report("reading <b>", 0, 4)
+        for done in range(1, 100):
+            report("reading <b>", done, 100)  # too soon after the first
+        report("learning bits", 3, 4, detail="epoch 1")
+    assert len(shown) == 2
+    assert "<b>" not in shown[0]
+    assert 'value="0.750"' in shown[1]
+    assert "learning bits, epoch 1, 75%" in shown[1]

@@ -4,20 +4,24 @@ Work reports its progress, and any function can listen. ::
 
     with subscribe(print):
         classifier.fit(X, y)
+
+In a notebook, ``fit(X, y, progress=NotebookBar())`` shows a bar below the cell.
 """
 
 from __future__ import annotations
 
+import html
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["Progress", "subscribe"]
+__all__ = ["NotebookBar", "Progress", "subscribe"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,51 @@ def subscribe(subscriber: Subscriber | None) -> Iterator[None]:
         yield
     finally:
         _SUBSCRIBER.reset(token)
+
+
+SECONDS_BETWEEN_BARS = 0.2
+
+
+class NotebookBar:
+    """A bar below the cell of a notebook, for the ``progress`` parameter of ``fit`` and for :func:`subscribe`.
+
+    Examples
+    --------
+    >>> bar = NotebookBar()
+    >>> bar.heard = Progress("learning bits", 1, 4)
+    >>> bar._repr_html_()
+    '<progress value="0.250" aria-label="progress"></progress> learning bits, 25%, 0 s'
+    """
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self.heard, self._lock = Progress(""), Lock()
+        self._began_at = self._shown_at = time.monotonic()
+
+    def __call__(self, heard: Progress) -> None:
+        """Show a report, but not more than five times in a second."""
+        from IPython.display import display  # type: ignore[import-not-found]  # notebooks have it
+
+        with self._lock:
+            now, is_new = time.monotonic(), heard.stage != self.heard.stage
+            if not heard.stage or not (is_new or now - self._shown_at >= SECONDS_BETWEEN_BARS):
+                return
+            self._began_at = now if is_new else self._began_at
+            self.heard, self._shown_at = heard, now
+            if self._handle is None:
+                self._handle = display(self, display_id=True)
+            else:
+                self._handle.update(self)
+
+    def _repr_html_(self) -> str:
+        """The bar and, in words, the stage, its share and the time that it has taken."""
+        heard, share = self.heard, ""
+        bar = '<progress aria-label="progress"></progress>'
+        if heard.total:
+            own = min(heard.done / heard.total, 1.0)
+            bar, share = f'<progress value="{own:.3f}" aria-label="progress"></progress>', f", {own:.0%}"
+        words = html.escape(", ".join(each for each in (heard.stage, heard.detail) if each))
+        return f"{bar} {words}{share}, {time.monotonic() - self._began_at:.0f} s"
 
 
 @contextmanager

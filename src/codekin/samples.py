@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin._system.rows import StoredRows
+from codekin._system.rows import StoredRows, with_features
 from codekin.code import FloatArray, IntArray
 
 __all__ = ["Samples"]
@@ -98,6 +98,27 @@ class Samples:
             return self.at(np.flatnonzero(~is_left_out))
         return replace(self, class_index=np.where(is_left_out, -1, self.class_index))
 
+    def _one_of_each_class(self, order: IntArray) -> IntArray:
+        """A place of each class in an order of the samples: its first one, or its last if samples have several labels.
+
+        Those at the end of the order are as if drawn, however rare the labels of those at its beginning are.
+        """
+        if self.labels is None:
+            return np.unique(self.class_index[order], return_index=True)[1]
+        labels = self.labels[order]
+        backwards = np.repeat(np.arange(len(order)), np.diff(labels.indptr))[::-1]
+        return np.asarray(backwards[np.unique(labels.indices[::-1], return_index=True)[1]])
+
+    def _as_if_new(self, others: Samples) -> Samples:
+        """The same without features that none of the others has, as samples are that come later, if they have sets.
+
+        Words of a single training text would otherwise make it shorter than new texts.
+        """
+        if self.labels is None or not (sparse.issparse(self.X) and sparse.issparse(others.X)):
+            return self
+        X, given = cast("Any", self.X), cast("Any", others.X)
+        return replace(self, X=with_features(X, np.bincount(given.indices, minlength=X.shape[1]) > 0))
+
     def of_each_label(self, *, is_shared: bool = True) -> Samples:
         """One sample for each label of a sample, which perhaps share its weight; the same if all have one label."""
         if self.labels is None:
@@ -108,6 +129,14 @@ class Samples:
         classes = self.labels.indices.astype(np.intp)
         weights = given / counts[rows] if is_shared else None if self.weights is None else given
         return Samples(rows_at(self.X, rows), classes, weights, self.rerank_only)
+
+    def _cooccurrences(self) -> sparse.csr_array:
+        """How often labels occur together, (n_classes, n_classes); a sample counts once, however many labels it has."""
+        if self.labels is None:
+            raise ValueError("An order by co-occurrence needs several labels per sample. Got one label each.")
+        given = 1.0 if self.weights is None else np.asarray(self.weights)
+        weights = given / np.maximum(np.diff(self.labels.indptr), 1)
+        return sparse.csr_array(self.labels.T @ self.labels.multiply(weights[:, None]).tocsr())
 
     @property
     def _most_labels(self) -> int:
@@ -321,6 +350,8 @@ class EncodedLabelSets:
     def _of_table(cls, table: Any, names: Any) -> EncodedLabelSets:
         """The labels of a table of zeros and ones."""
         is_sparse = sparse.issparse(table)
+        if is_sparse:
+            table = sparse.csr_array(table)  # other forms keep their entries elsewhere
         values = np.asarray(table.data if is_sparse else table)
         is_binary = values.dtype.kind in "biufO" and bool(((values == 0) | (values == 1)).all())
         if not is_binary:

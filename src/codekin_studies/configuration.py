@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codekin_studies.engine.schema import Place, Variants
+from codekin_studies.engine.workspace import ORIGIN
 
 PAPER = "evron2023"
 """The folder of the paper's studies."""
@@ -35,6 +36,10 @@ class Study:
         Its name for ``codekin study run``: one of the paper's studies, or a path.
     text : str
         The file.
+    origin : str
+        The folder to which the files that it names are relative.
+    trusted : tuple of str
+        Packages whose classes it may import, besides scikit-learn.
     """
 
     name: str
@@ -43,6 +48,8 @@ class Study:
     options: Mapping[str, Any] = field(repr=False)
     source: str = ""
     text: str = field(default="", repr=False)
+    origin: str = ""
+    trusted: tuple[str, ...] = ()
 
     @property
     def place(self) -> Place:
@@ -64,6 +71,20 @@ class Study:
 def data_among(study: Study, names: Collection[str]) -> list[Mapping[str, Any]]:
     """The entries of those data sets of a study that have one of these names."""
     return [data for data in study.option("data") if data["name"] in names]
+
+
+def path_of(study: Study, file: str) -> Path:
+    """The path of a file that a study names."""
+    return Path(study.origin) / file
+
+
+def entry_of(study: Study, table: str, name: str) -> Mapping[str, Any]:
+    """One of the data sets or codebooks of a study, by name."""
+    named = {entry["name"]: entry for entry in study.option(table)}
+    if name not in named:
+        raise ValueError(f"The {table} of the study {study.name!r} are {', '.join(named)}. Got {name!r} instead.")
+    found: Mapping[str, Any] = named[name]
+    return found
 
 
 def paper_studies() -> list[str]:
@@ -111,7 +132,9 @@ def load_study(name: str) -> Study:
     kinds = Variants("kind", STUDY_KINDS, lambda kind: STUDY_KINDS[kind].schema)
     kinds.check(content, Place(name, text))
     kind, title = content.pop("kind"), content.pop("title")
-    return Study(path.name.removesuffix(".toml"), kind, title, content, name, text)
+    copied_from = Path(name).parent / ORIGIN  # beside a copy in the folder of results
+    origin = copied_from.read_text(encoding="utf-8") if copied_from.is_file() else str(Path(name).parent.absolute())
+    return Study(path.name.removesuffix(".toml"), kind, title, content, name, text, origin)
 
 
 @cache

@@ -17,7 +17,7 @@ from codekin_studies.splits.dichotomies import LEARNER_NAMES
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 Row = list[Cell | str | float | None]
 Rows = list[Row]

@@ -12,14 +12,17 @@ from codekin.data import DATASETS
 from codekin.data.stored_sets import data_home as find_data_home
 from codekin.pages.html import Cell, Command, Page, Paragraph, Section, write_page
 from codekin_studies import bound, decoding, intermediate, synthetic
-from codekin_studies.configuration import Study, load_study, paper_studies
+from codekin_studies.configuration import Study, load_study, paper_studies, path_of
 from codekin_studies.engine.runner import TaskFunction, run_stages, unfinished
 from codekin_studies.engine.schema import Keys
 from codekin_studies.engine.workspace import Journal, Stage, Workspace
+from codekin_studies.entries import placed_data
 from codekin_studies.exhaustive import tasks as exhaustive
 from codekin_studies.exhaustive.page import exhaustive_page
 from codekin_studies.extreme import tasks as extreme
 from codekin_studies.extreme.page import extreme_page
+from codekin_studies.own import tasks as own
+from codekin_studies.own.page import own_page
 from codekin_studies.page_parts import Report, Rows, enumerated, study_command, table
 from codekin_studies.robustness import tasks as robustness
 from codekin_studies.robustness.page import robustness_page
@@ -55,6 +58,7 @@ STUDY_KINDS: dict[str, StudyKind] = {
     "bound": _kind(bound, bound.bound_page),
     "decoding": _kind(decoding, decoding.decoding_page),
     "robustness": _kind(robustness, robustness_page),
+    "own": _kind(own, own_page),
 }
 """The kinds by name."""
 
@@ -68,7 +72,12 @@ def kind_of(study: Study) -> StudyKind:
 
 def missing_data(study: Study, data_home: Path | None = None) -> list[str]:
     """The data sets of a study that are not available."""
-    return [name for name in study.data_names if not DATASETS[name].is_available(data_home)]
+    files = {data["name"]: data["file"] for data in study.options.get("data", []) if "file" in data}
+    return [
+        name
+        for name in study.data_names
+        if not (path_of(study, files[name]).exists() if name in files else DATASETS[name].is_available(data_home))
+    ]
 
 
 @dataclass(frozen=True)
@@ -128,10 +137,14 @@ def run_study(
     StudyStatus
     """
     names, missing = _data_names(study, only, data_home)
+    for data, place in placed_data(study, missing) if missing else ():
+        if "file" in data:
+            raise FileNotFoundError(str(place.at("file").error(f"There is no file {path_of(study, data['file'])}.")))
     kind = kind_of(study)
     stages = kind.stages(study, names)
     # Relative paths, or variables of this process, would mean other folders in workers.
-    workspace = Workspace((Path(output) / study.name).absolute(), find_data_home(data_home).absolute(), study.text)
+    home, origin = find_data_home(data_home).absolute(), study.origin if study.kind == "own" else ""
+    workspace = Workspace((Path(output) / study.name).absolute(), home, study.text, origin)
     if not any(stage.tasks for stage in stages):
         return _status(stages, missing, workspace)
     if unfinished(stages, workspace):
@@ -223,7 +236,7 @@ def write_report(study: Study, output: str | Path, *, data_home: Path | None = N
 def _scalings(study: Study) -> list[Section]:
     """A section on samples that are not scaled as usual, if there are any."""
     unusual = [data["name"] for data in study.options.get("data", []) if scaling_of(data) == {"scaling": "unit_norm"}]
-    if not unusual:
+    if not unusual or study.kind == "own":  # whose page says it for every file
         return []
     names = enumerated([f"`{name}`" for name in unusual])
     text = f"Every sample of {names} is divided by its Euclidean norm. Otherwise samples are divided by one number."

@@ -35,3 +35,22 @@ def test_sets_without_calibration_are_refused(run, topics, topics_model, options
     shown = run("predict", topics_model, topics / "test.svm", *options)
     assert (shown.code, shown.out) == (2, "")
     assert message in shown.err
+
+
+def test_labels_that_are_not_sure_enough_are_left_out(succeed, run, topics, model):
+    asked = ("predict", model, topics / "test.svm", "--quiet")
+    every = [json.loads(line) for line in succeed(*asked, "--json", "--probabilities").splitlines()]
+    summary = json.loads(
+        succeed("calibrate", model, topics / "test.svm", "--min-precision=0.8", "--json", "--quiet"),
+    )
+    least = summary["min_probability"]
+    expected = [one if one["probability"] >= least else {"label": None, "probability": None} for one in every]
+    assert [json.loads(line) for line in succeed(*asked, "--json", "--probabilities").splitlines()] == expected
+    assert succeed(*asked).splitlines() == ["" if one["label"] is None else str(one["label"]) for one in expected]
+    assert summary["answered"] == sum(one["label"] is not None for one in expected) / len(every)
+    assert None not in [
+        json.loads(line)["label"] for line in succeed(*asked, "--json", "--min-probability=0").splitlines()
+    ]
+    refused = run("calibrate", model, topics / "test.svm", "--min-precision=1.2")
+    assert refused.code == 2
+    assert "The 'min_precision' parameter must be between 0 and 1. Got 1.2 instead." in refused.err

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from codekin.cli import workers as cluster
+from codekin._system import parallel as cluster
 
 COMMANDS = {
     "train": ("train", "train.svm", "model"),

@@ -2,8 +2,7 @@
 
 Left out, and why:
 
-- Multi-label targets, dense or sparse, and labels that are present in all samples or in none (eight tests): a sample
-  has one class here, and a matrix of targets is rejected.
+- Several labels per sample: see ``test_multilabel_habits``.
 - ``pairwise_indices_``: the coding matrix tells which samples a bit was trained on.
 - Regressors as learners: as with OutputCodeClassifier, a learner must be a classifier.
 

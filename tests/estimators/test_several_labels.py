@@ -95,6 +95,21 @@ def sparse_from(top, is_wanted):
     return found
 
 
+@pytest.mark.parametrize("thresholds", [[0.5], np.linspace(0, 1.1, N_LABELS)], ids=["one", "each"])
+def test_decisions_are_above_zero_where_a_label_is_predicted_and_keep_the_order(classifier, thresholds):
+    model, every = classifier.model_, classifier.decision_function(X_TEST)
+    other = clone(classifier)
+    other.__dict__.update(classifier.__dict__)
+    other.model_ = replace(model, marginals=replace(model.marginals, thresholds=np.asarray(thresholds)))
+    found = other.decision_function(X_TEST)
+    np.testing.assert_array_equal(found > 0, other.predict(X_TEST))
+    has_features = np.diff(X_TEST.indptr) > 0
+    assert all(
+        (np.diff(own[np.argsort(one, kind="stable")]) >= 0).all()
+        for own, one in zip(found.T[:, has_features], every.T[:, has_features], strict=True)
+    )
+
+
 def test_a_saved_model_gives_the_same_answers(classifier, tmp_path):
     save_model(classifier, tmp_path / "model")
     loaded = load_model(tmp_path / "model")
@@ -283,6 +298,47 @@ def test_a_plain_array_of_labels_has_one_label_per_sample():
         assert np.isfinite(found).all()
 
 
+# ----- orders of leaves ----------------------------------------------------------------------------------------------
+
+
+def in_groups(n_samples=600, seed=0):
+    """Samples with three of the four labels of a group, k, k + 4, k + 8 and k + 12, each with a feature of its own."""
+    rng = np.random.default_rng(seed)
+    Y = np.zeros((n_samples, 16), dtype=int)
+    for row, group in zip(Y, rng.integers(4, size=n_samples), strict=True):
+        row[rng.choice(4, size=3, replace=False) * 4 + group] = 1
+    return sparse.csr_array(Y + 0.1 * rng.random(Y.shape)), Y
+
+
+@pytest.mark.parametrize("name", ["cooccurrence", "mixed"])
+def test_an_order_by_cooccurrence_puts_labels_that_occur_together_below_the_same_nodes(name):
+    X, Y = in_groups()
+    halves = {}
+    for order in (name, "random"):
+        fitted = [
+            ExtremeClassifier(2, code="tree", estimator="svm", assignment=order, random_state=seed).fit(X, Y)
+            for seed in range(4)
+        ]
+        assert {each.assignment_.method for each in fitted} == {order}
+        leaves = np.array([each.assignment_.codeword_of_class for each in fitted]).reshape(4, 4, 4)
+        halves[order] = (np.ptp(leaves // 8, axis=1) == 0).mean()
+    assert halves[name] >= 0.75 > halves["random"]
+
+
+def test_cooccurrences_agree_with_counting_pairs():
+    samples = Samples.of_sets(X, EncodedLabelSets.of(Y).indicator, np.arange(len(Y)) % 3)
+    expected = np.zeros((N_LABELS, N_LABELS))
+    for row, weight in zip(Y, samples.weights, strict=True):
+        expected += weight * np.outer(row, row) / max(row.sum(), 1)
+    np.testing.assert_allclose(samples._cooccurrences().toarray(), expected)
+
+
+@pytest.mark.parametrize("name", ["cooccurrence", "mixed"])
+def test_an_order_by_cooccurrence_needs_several_labels(name):
+    with pytest.raises(ValueError, match="by co-occurrence needs several labels per sample. Got one label each"):
+        ExtremeClassifier(code="tree", assignment=name).fit(X, Y.argmax(axis=1))
+
+
 # ----- columns ------------------------------------------------------------------------------------------------------
 
 LEARNERS = {"logistic": LogisticRegression(), "machine": LinearSVC(), "tree": DecisionTreeClassifier(), "svm": "svm"}
@@ -303,7 +359,7 @@ def test_columns_are_those_of_one_vs_rest():
     classifier = ECOCClassifier(LinearSVC(random_state=0), random_state=0).fit(X, Y)
     others = OneVsRestClassifier(LinearSVC(random_state=0)).fit(X, Y)
     filled = X_TEST[np.diff(X_TEST.indptr) > 0]  # others get the frequencies
-    np.testing.assert_allclose(classifier.decision_function(filled), others.decision_function(filled), atol=1e-6)
+    np.testing.assert_allclose(classifier.bit_margins(filled), others.decision_function(filled), atol=1e-6)
 
 
 def test_folds_of_scikit_learn_and_tables_of_pandas(tmp_path):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 from codekin import ExtremeClassifier
 from codekin._system import rows as stored_rows
@@ -97,3 +98,36 @@ def test_trees_of_samples_on_disk_are_learned_even_if_class_means_do_not_fit(top
     fitted = ExtremeClassifier(8, code="tree", rerank=None, random_state=0, **options).fit(stored, y)
     assert fitted.assignment_.method == options.get("assignment", "preserving")
     assert fitted.score(X, y) > 0.5
+
+
+def skewed(n_samples=3_000, n_labels=80, seed=0):
+    """Labels of which some are a hundred times as frequent as others, and words that only one text has."""
+    rng = np.random.default_rng(seed)
+    labels = sparse.csr_array((rng.random((n_samples, n_labels)) < 0.5 / np.arange(1, n_labels + 1)).astype(np.int32))
+    own = sparse.hstack([labels, sparse.eye_array(n_samples)], format="csr", dtype=np.float32)
+    return Samples.of_sets(sparse.csr_array(own.multiply(1 / np.sqrt(own.power(2).sum(axis=1))[:, None])), labels)
+
+
+def test_held_out_samples_of_several_labels_have_as_many_as_all_and_every_label_stays():
+    samples = skewed()
+    found = [trial.hold_out_samples(samples, np.random.default_rng(seed)) for seed in range(20)]
+    assert all((each.samples.labels.sum(axis=0) > 0).all() for each in found)
+    assert {len(each.held_out) for each in found} == {300}
+    held = np.concatenate([np.diff(each.held_out.labels.indptr) for each in found])
+    error = held.std() / np.sqrt(len(held))
+    assert abs(held.mean() - samples.labels.sum() / len(samples)) < 4 * error
+
+
+@pytest.mark.parametrize("scale", [1, 7])
+def test_held_out_texts_of_several_labels_lose_words_that_only_they_have_and_keep_their_length(scale):
+    samples = skewed()
+    counts = sparse.diags_array(np.arange(1.0, len(samples) + 1)) if scale > 1 else sparse.eye_array(len(samples))
+    samples = Samples.of_sets(sparse.csr_array(counts @ samples.X), samples.labels)
+    found = trial.hold_out_samples(samples, np.random.default_rng(0))
+    known, held = found.samples.X.sum(axis=0) > 0, found.held_out
+    assert not held.X[:, ~known].nnz
+    lengths, has_some = np.sqrt(held.X.power(2).sum(axis=1)), np.diff(held.labels.indptr) > 0
+    if scale == 1:  # all rows have one length
+        np.testing.assert_allclose(lengths[has_some], 1, rtol=1e-6)
+    else:  # what is left is as it was
+        assert set(np.unique(held.X.data)) <= set(np.unique(samples.X.data))

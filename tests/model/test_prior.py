@@ -10,7 +10,7 @@ from codekin import ECOCClassifier, ExtremeClassifier, Predictor, SubclassClassi
 from codekin.cli.main import main
 from codekin.data import TextVectorizer
 from codekin.deploy.predictor import BatchPredictor
-from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import ClassPrior
 from codekin.samples import Samples
 
 TEXTS = ["a cat purrs", "a dog barks", "the cow moos", "my cat", "our dog", "no cow", "one cat", "this cat", "that dog"]

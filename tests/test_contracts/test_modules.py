@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 54_770, "modules": 236, "long modules": 0, "single-importer siblings": 16},
+    "codekin": {"lines": 55_902, "modules": 235, "long modules": 0, "single-importer siblings": 15},
     "codekin_studies": {"lines": 6_990, "modules": 34, "long modules": 0, "single-importer siblings": 7},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the
@@ -18,10 +18,16 @@ readers of tables (CSV, JSON lines, Parquet, folders of texts), features of rows
 scikit-learn did before: features of texts; then support vector machines of all classes at once, 240 lines; kernels that
 are called without Numba, and predictions without scikit-learn, 500 lines; vectors beside texts, from files, columns and
 arrays, 458 lines; the choice between codes and the learner as it is, 409
-lines; vectors for the classes of dense samples, 1,037 lines; several labels: measures, readers and commands, 872;
-training without scikit-learn, and kernels without LLVM, 324."""
+lines; vectors for the classes of dense samples, 1,037 lines; several labels: measures, readers and commands, 968;
+training without scikit-learn, and kernels without LLVM, 324; answers that may be none, 215. Reports
+by class and suspected labels take 870."""
 LONG = 400
 """The number of lines above which a module is long."""
+OWN_DATA = {
+    "codekin": {"lines": 31},
+    "codekin_studies": {"lines": 1_354, "modules": 8, "single-importer siblings": 1},
+}
+"""What studies of anybody's data, and the command that writes their configuration, add to the limits."""
 
 
 @cache
@@ -65,6 +71,5 @@ def test_packages_do_not_grow(package):
         "long modules": sum(length > LONG for length in lengths),
         "single-importer siblings": len(single_importer_siblings(package)),
     }
-    assert not [
-        f"{counted[what]} {what}, at most {limit}" for what, limit in LIMITS[package].items() if counted[what] > limit
-    ]
+    limits = {what: limit + OWN_DATA[package].get(what, 0) for what, limit in LIMITS[package].items()}
+    assert not [f"{counted[what]} {what}, at most {limit}" for what, limit in limits.items() if counted[what] > limit]

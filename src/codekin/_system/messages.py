@@ -44,6 +44,11 @@ def suggestion(given: Any, names: Iterable[str]) -> str:
     return "" if near is None else f" Did you mean {near!r}?"
 
 
+def shortened(text: str, limit: int = 40) -> str:
+    """A text, short enough for an error message."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
 def counted(n: int, what: str) -> str:
     """A number and its noun: 1 bit, 1,200 classes."""
     return f"{n:,} {plural(n, what)}"

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import islice
@@ -31,6 +31,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from codekin._system.messages import not_installed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -275,3 +277,56 @@ def _call(function: Callable[[Shared, Part], Found], shared: Shared, part: Part,
     # Workers don't start workers of their own: otherwise Dask would share the work of a part again.
     with limited_threads(1), single_blas(), parallel_config(backend="sequential"):
         return function(shared, part)
+
+
+# ----- the workers of a command ------------------------------------------------------------------------------------
+
+SECONDS_TO_ANSWER = 10
+SECONDS_WITHOUT_WORKERS = 120
+"""How long to wait for new workers of a cluster when all are lost."""
+
+
+@contextmanager
+def workers(n_jobs: int | None, scheduler: str | None, n_threads: int | None = None) -> Iterator[None]:
+    """Share the work of the block among ``n_jobs`` processes or the workers of a Dask scheduler, if any.
+
+    ``n_threads`` limits the threads of this process.
+    """
+    with limited_threads(n_threads) if n_threads is not None else nullcontext(), _workers(n_jobs, scheduler):
+        yield
+
+
+@contextmanager
+def _workers(n_jobs: int | None, scheduler: str | None) -> Iterator[None]:
+    if n_jobs == 0:
+        raise ValueError("--n-jobs must be a number of worker processes, or -1 for one per processor. Got 0 instead.")
+    if scheduler is None:
+        with with_workers(n_jobs):
+            yield
+        return
+    if n_jobs is not None:
+        raise ValueError(f"--scheduler uses all workers of the cluster. Got --n-jobs {n_jobs} as well.")
+    from joblib import parallel_config
+
+    with _client(scheduler) as client:
+        if not client.ncores():
+            raise ConnectionError(
+                f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
+            )
+        with parallel_config(backend="dask", client=client, wait_for_workers_timeout=SECONDS_WITHOUT_WORKERS):
+            yield
+
+
+def _client(scheduler: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise not_installed("--scheduler", "distributed") from None
+    try:
+        # A default client stays in Dask's settings even if it never got an answer.
+        return Client(scheduler, timeout=SECONDS_TO_ANSWER, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        # A valid address that does not answer is not an error of the command line; an invalid address is.
+        kind = ConnectionError if isinstance(error, OSError) else ValueError
+        raise kind(f"The Dask scheduler at {scheduler} cannot be reached: {reason}.") from error

@@ -290,3 +290,25 @@ class Row(NamedTuple):
         if self.given is not None:
             return self.given
         return sparse.csr_array((self.values, self.indices, self.indptr), shape=(1, self.n_features))
+
+
+SAME_LENGTH = 1e-3
+"""Rows have one length if it differs by less than this share."""
+
+
+def with_features(X: Any, is_kept: NDArray[np.bool_]) -> Any:
+    """Sparse rows without entries of other features; rows of one length keep it.
+
+    >>> rows = sparse.csr_array([[0.6, 0.8, 0.0], [0.0, 1.0, 0.0]])
+    >>> with_features(rows, np.array([False, True, True])).toarray().tolist()
+    [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    kept = sparse.csr_array(X, copy=True)
+    lengths = np.sqrt(kept.multiply(kept).sum(axis=1))
+    kept.data[~is_kept[kept.indices]] = 0
+    kept.eliminate_zeros()
+    longest = lengths.max(initial=0)
+    if longest - lengths[lengths > 0].min(initial=longest) < SAME_LENGTH * longest:
+        rest = np.sqrt(kept.multiply(kept).sum(axis=1))
+        kept.data *= np.repeat(lengths / np.where(rest > 0, rest, 1), np.diff(kept.indptr)).astype(kept.dtype)
+    return kept

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from codekin._system.messages import Need
-from codekin._system.parallel import limited_threads
+from codekin._system.parallel import workers
 from codekin.assignments import ASSIGNMENTS, AssignmentResult, assign
 from codekin.assignments.result import POLICIES, nearest_classes, torn_pairs
 from codekin.classes import ClassDistances
@@ -37,7 +37,6 @@ from codekin.cli.options import (
     positive_number,
     reader_of,
 )
-from codekin.cli.workers import workers
 from codekin.code import Codebook
 from codekin.code.codebook import MAX_SYMBOLS
 from codekin.code.geometry import codeword_distances
@@ -165,7 +164,7 @@ def assign_codewords(
     check_needs(context, NEEDS)
     check_sources({**given, "--codebook": codebook}, output)
     rng_distances, rng_codebook, rng_search = np.random.default_rng(random_state).spawn(3)
-    with limited_threads(n_threads), workers(n_jobs, scheduler), Display(quiet).watching():
+    with workers(n_jobs, scheduler, n_threads), Display(quiet).watching():
         search: Any = None
         if method == "learnability":
             classes, labels = _classes(str(data), format, taxonomy, taxonomy_layout, rng_distances)

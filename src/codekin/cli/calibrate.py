@@ -31,6 +31,14 @@ def calibrate(
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", show_default="MODEL", help="Where to save the model."),
     ] = None,
+    min_precision: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Choose the probability below which codekin predict gives no label, so that this share of the labels "
+            "that it gives is right, with 95 % certainty.",
+        ),
+    ] = None,
     thresholds: Annotated[
         str | None,
         typer.Option(
@@ -47,14 +55,20 @@ def calibrate(
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Calibrate the prediction sets of a model on held-out samples.
+    """Calibrate the prediction sets of a model on held-out samples, and how sure it must be to answer.
 
-    The model then predicts sets of labels with any coverage: codekin predict MODEL DATA --coverage 0.9. For a model of
+    The model then predicts sets of labels with any coverage: codekin predict MODEL DATA --coverage 0.9. With
+    --min-precision, it gives no label to samples about which it is not sure enough. For a model of
     several labels per sample, choose the thresholds instead: it predicts labels that are at least as probable.
     """
     target, loaded = check_target(output or model), LoadedModel(model, trust=trust, quiet=quiet, takes_sets=True)
     classifier = loaded.classifier
     if loaded.has_sets:
+        if min_precision is not None:
+            raise ValueError(
+                f"--min-precision {min_precision} needs a model of one label per sample. Got one of several; use "
+                f"--thresholds {min_precision}."
+            )
         aim = _aim(thresholds)
         with limited_threads(n_threads), loaded.display.watching():
             X, labels, _ = loaded.all_samples(data, **reading)
@@ -74,13 +88,18 @@ def calibrate(
     with limited_threads(n_threads), loaded.display.watching():
         X, y, _ = loaded.all_samples(data, **reading)
         report("calibrating prediction sets")
-        classifier.calibrate_sets(X, y)
+        classifier.calibrate_sets(X, y, min_precision=min_precision)
+        found = classifier.set_calibration_
+        share = float(np.mean([label is not None for label in classifier.predict(X)])) if min_precision else 1.0
         report(f"saving {target}")
         save_model(classifier, target, model_input=loaded.model_input)
-    scores = classifier.set_calibration_.scores
-    n_unknown = int(np.isinf(scores).sum())
-    summary = {"model": str(target), "n_samples": len(scores), "n_unknown": n_unknown}
-    text = f"calibrated with {counted(len(scores), 'sample')}, {n_unknown:,} of unknown classes; saved in {target}"
+    n_samples, n_unknown = len(found.scores), int(np.isinf(found.scores).sum())
+    summary: dict[str, Any] = {"model": str(target), "n_samples": n_samples, "n_unknown": n_unknown}
+    text = f"calibrated with {counted(n_samples, 'sample')}, {n_unknown:,} of unknown classes"
+    if min_precision is not None:
+        summary |= {"min_precision": min_precision, "min_probability": found.min_probability, "answered": share}
+        text += f"; answers need a probability of {found.min_probability:.3g}, which {share:.1%} of the samples have"
+    text += f"; saved in {target}"
     show(json.dumps(summary) if as_json else text)
 
 

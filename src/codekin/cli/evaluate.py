@@ -15,7 +15,7 @@ import typer
 from codekin._system.memory import in_units
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
-from codekin.cli.models import LoadedModel, has_parts
+from codekin.cli.models import LoadedModel, has_parts, stacked
 from codekin.cli.options import (
     TAXONOMY_NEEDS,
     App,
@@ -30,8 +30,10 @@ from codekin.cli.options import (
     reads_samples,
 )
 from codekin.data import read_taxonomy
+from codekin.data.datasets import TextData
 from codekin.fitting.trial import microseconds_of
-from codekin.measures import LabelEvaluation
+from codekin.measures import ClassReport, LabelEvaluation
+from codekin.measures.by_class import classes_of
 from codekin.measures.predictions import N_BINS, confidence_gaps, prediction_measures
 from codekin.model.probabilities import evaluated_sets
 from codekin.progress import report, reporter
@@ -51,6 +53,13 @@ def evaluate(
     taxonomy: Taxonomy = None,
     taxonomy_layout: TaxonomyLayout = "edges",
     n_threads: NThreads = None,
+    by_class: Annotated[
+        bool,
+        typer.Option(
+            "--by-class",
+            help="List the worst classes, confused pairs with examples, rare classes, and those to merge or to split.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
@@ -72,6 +81,8 @@ def evaluate(
     if loaded.has_sets:
         if taxonomy is not None:
             raise ValueError("--taxonomy is for models of one label per sample. Got one of several.")
+        if by_class:
+            raise ValueError("--by-class is for models of one label per sample. Got one of several.")
         with limited_threads(n_threads), loaded.display.watching():
             measured, costs = _evaluated_sets(loaded, data, reading)
         several = {"model": str(model), "data": data, **measured.as_dict(), **costs}
@@ -85,18 +96,23 @@ def evaluate(
         tree = read_taxonomy(taxonomy, classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
     with limited_threads(n_threads), loaded.display.watching():
         timed, sums = None, Counter[str]()  # of any numbers
+        parts: list[tuple[Any, ...]] = []
         for X, read in loaded.samples(data, ROWS_AT_ONCE, reporter(f"predicting {data}"), **reading):
             timed = X if timed is None else timed
-            sums.update(_sums(classifier, X, read.index_among(classifier.classes_), tree))
+            best, true = _best(classifier, X), read.index_among(classifier.classes_)
+            sums.update(_sums(classifier, X, best, true, tree))
+            if by_class:
+                parts.append((best[:, 0], true, X, read.texts if isinstance(read, TextData) else ()))
         report("timing predictions")
         answering = classifier if has_parts(classifier) else classifier.model_
         microseconds = microseconds_of(answering.predict, timed)
+        classes = _by_class(parts, classifier.classes_) if by_class else None
     n_samples, n_logs = int(sums["n_samples"]), sums["n_logs"]
     recall = {k: float(sums[f"n_among_{k}"]) / n_samples for k in AT}
     n_levels = sum(name.startswith("n_at_level") for name in sums)
     levels = tuple(float(sums[f"n_at_level_{level}"]) / n_samples for level in range(n_levels))
     distance = float(sums["distance"] / sums["n_wrong"]) if tree is not None and sums["n_wrong"] else None
-    result = {
+    result: dict[str, Any] = {
         "model": str(model),
         "data": data,
         "n_samples": n_samples,
@@ -112,7 +128,18 @@ def evaluate(
         "model_bytes": loaded.saved.n_bytes,
         "microseconds_per_prediction": microseconds,
     }
-    show(json.dumps(result) if as_json else _text(result))
+    if classes is not None:
+        result["by_class"] = classes.as_dict()
+    tables = "" if classes is None else f"\n\n{classes}"
+    show(json.dumps(result) if as_json else f"{_text(result)}{tables}")
+
+
+def _by_class(parts: list[tuple[Any, ...]], labels: Any) -> ClassReport:
+    """Which classes are the problem, of all samples."""
+    report("comparing classes")
+    predicted, true, X, texts = zip(*parts, strict=True)
+    shown = [text for own in texts for text in own]
+    return classes_of(np.concatenate(predicted), np.concatenate(true), labels, stacked(list(X)), shown or None)
 
 
 def _evaluated_sets(loaded: LoadedModel, data: str, reading: Any) -> tuple[LabelEvaluation, dict[str, Any]]:
@@ -126,12 +153,18 @@ def _evaluated_sets(loaded: LoadedModel, data: str, reading: Any) -> tuple[Label
     return measured, {"model_bytes": loaded.saved.n_bytes, "microseconds_per_prediction": microseconds}
 
 
-def _sums(classifier: Any, X: Any, class_index: Any, tree: Any) -> dict[str, Any]:
+def _best(classifier: Any, X: Any) -> Any:
+    """The best classes of some samples."""
+    n_best = min(max(AT), len(classifier.classes_))
+    if has_parts(classifier):
+        return np.searchsorted(classifier.classes_, classifier.top_k(X, n_best)[0])
+    return classifier.model_.top_k(X, n_best)[0]
+
+
+def _sums(classifier: Any, X: Any, best: Any, class_index: Any, tree: Any) -> dict[str, Any]:
     """What is measured of some samples, whose class is -1 if it is unknown, as numbers that add up."""
     labels_of_classes, n, known = classifier.classes_, len(class_index), class_index >= 0
-    model, n_best = None if has_parts(classifier) else classifier.model_, min(max(AT), len(labels_of_classes))
-    best, _ = (classifier if model is None else model).top_k(X, n_best)
-    best = np.searchsorted(labels_of_classes, best) if model is None else best
+    model = None if has_parts(classifier) else classifier.model_
     measures = prediction_measures(best, class_index, tree=tree, at=AT)
     n_wrong = int(((best[:, 0] != class_index) & known).sum())
     counts = {"n_samples": n, "n_unknown": int((~known).sum()), "n_wrong": n_wrong}

@@ -72,5 +72,9 @@ def export(
         raise ValueError(f"A page needs a model of texts. Got one of features in {model}.")
     else:
         written, note = export_page(loaded.classifier, target, vectorizer=vectorizer, title=title, k=k), ""
+    if target.suffix == ".onnx" and (least := loaded.classifier._least(None)):
+        note += (
+            f"; it always answers: an answer less probable than its property min_probability, {least:.3g}, means none"
+        )
     if not quiet:
         show(f"{written}: {in_units(written.stat().st_size)}{note}")

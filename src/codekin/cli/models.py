@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,11 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from codekin._system.memory import in_units
+from codekin._system.messages import shortened
 from codekin.cli.display import Display
 from codekin.data import ReadOptions
 from codekin.data.datasets import Data, DataError, TextData
 from codekin.data.options import LabelKind, label_kind
-from codekin.data.parsed_rows import shortened
 from codekin.data.reading import ReadProgress
 from codekin.model import Model
 from codekin.progress import report, reporter
@@ -55,13 +54,6 @@ class LoadedModel:
             )
         self.saved, self.parts, self.model_input = saved, saved.parts, saved.model_input
         self.labels, self._has_shown = (saved.parts.subclasses or saved.parts).labels, False
-
-    def set_threshold(self, least: float) -> None:
-        """Let the model predict all labels with at least this probability."""
-        model = self.saved.coded
-        assert model.marginals is not None
-        marginals = replace(model.marginals, thresholds=np.array([least]))
-        self.saved = replace(self.saved, coded=replace(model, marginals=marginals))
 
     @property
     def classifier(self) -> Any:

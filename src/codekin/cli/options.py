@@ -23,14 +23,28 @@ if TYPE_CHECKING:
     from codekin.fitting.setting import Numbers, Setting
 
 
+def option(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The parser of an option: what ``read`` raises is an error of the command line."""
+
+    @wraps(read)
+    def parse(given: Any) -> Any:
+        try:
+            return read(given)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return parse
+
+
 def one_of(choices: Iterable[str]) -> Callable[[str], str]:
     """Accepts the names of a table."""
     names = list(choices)
 
+    @option
     def parse(text: str) -> str:
         if text not in names:
             hint = suggestion(text, names)
-            raise typer.BadParameter(f"must be one of {', '.join(names)}. Got {text!r} instead.{hint}")
+            raise ValueError(f"must be one of {', '.join(names)}. Got {text!r} instead.{hint}")
         return text
 
     return parse
@@ -41,14 +55,12 @@ def named(names: Iterable[str], help: str, *declarations: str, **settings: Any) 
     return typer.Option(*declarations, parser=one_of(names), metavar="NAME", help=help, **settings)
 
 
+@option
 def size(text: str) -> int:
     """A number of bytes, with or without a unit."""
-    try:
-        n_bytes = in_bytes(str(text))
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+    n_bytes = in_bytes(str(text))
     if n_bytes < 1:
-        raise typer.BadParameter(f"a size must be at least one byte. Got {text!r} instead.")
+        raise ValueError(f"a size must be at least one byte. Got {text!r} instead.")
     return n_bytes
 
 
@@ -63,12 +75,13 @@ def reader_of(setting: Setting) -> Callable[[Any], Any]:
         return lambda text: None if one_of(words)(text) == "none" and has_none else text
     quoted = "".join(f"{word!r}{', ' if word != words[-1] else ' or '}" for word in words)
 
+    @option
     def read(text: Any) -> Any:
         if text in words:
             return None if text == "none" else text
         number = _number(str(text), is_whole=numbers.type is Integral)
         if number is None or number not in numbers:
-            raise typer.BadParameter(f"must be {quoted}{_in_words(numbers)}. Got {text!r} instead.")
+            raise ValueError(f"must be {quoted}{_in_words(numbers)}. Got {text!r} instead.")
         return number
 
     return read
@@ -77,8 +90,14 @@ def reader_of(setting: Setting) -> Callable[[Any], Any]:
 def _number(text: str, *, is_whole: bool) -> int | float | None:
     if is_whole:
         return int(text) if text.isdecimal() else None
+    number = number_of(text)
+    return number if number is not None and number < float("inf") else None
+
+
+def number_of(text: str) -> float | None:
+    """The number that a text stands for; None if it is none."""
     try:
-        return float(text) if float(text) < float("inf") else None
+        return float(text)
     except ValueError:
         return None
 
@@ -89,23 +108,37 @@ def _in_words(numbers: Numbers) -> str:
     return f"a number above {numbers.left}" if numbers.right is None else f"a number from {numbers.left} to 1"
 
 
+@option
 def positive_number(text: str) -> float:
     """A number above 0."""
     number = _number(str(text), is_whole=False)
     if number is None or number <= 0:
-        raise typer.BadParameter(f"must be a number above 0. Got {text!r} instead.")
+        raise ValueError(f"must be a number above 0. Got {text!r} instead.")
     return number
 
 
+@option
 def two_numbers(text: str) -> tuple[int, int]:
     """From and to, separated by a comma or a hyphen; a single number means both."""
     parts = str(text).replace("-", ",").split(",")
     low, high = (int(parts[k]) if parts[k].isdecimal() else 0 for k in (0, -1))
     if len(parts) > 2 or not 1 <= low <= high:
-        raise typer.BadParameter(
-            f"must be one or two whole numbers from 1 on, the smaller one first, like 1,2. Got {text!r} instead."
-        )
+        rule = "one or two whole numbers from 1 on, the smaller one first, like 1,2"
+        raise ValueError(f"must be {rule}. Got {text!r} instead.")
     return low, high
+
+
+@option
+def file_or_share(text: str) -> str | float:
+    """The name of a file, or a share of the samples such as 10%."""
+    share = number_of(text.removesuffix("%"))
+    if not str(text).endswith("%"):
+        if share is not None and 0 < share < 1 and not Path(text).exists():
+            raise ValueError(f"must be a file, or a share such as 10%. Got {text!r}; say {100 * share:g}%.")
+        return text
+    if share is None or not 0 < share < 100:
+        raise ValueError(f"must be a file, or a share above 0% and below 100%. Got {text!r} instead.")
+    return share / 100
 
 
 READING = "Reading"
@@ -141,11 +174,12 @@ LabelSeparator = Annotated[
 TABLES = "Tables"
 
 
+@option
 def column_names(text: str) -> tuple[str, ...]:
     """Names or numbers of columns, separated by commas."""
     names = tuple(name.strip() for name in str(text).split(","))
     if not all(names):
-        raise typer.BadParameter(f"must be names of columns, separated by commas. Got {text!r} instead.")
+        raise ValueError(f"must be names of columns, separated by commas. Got {text!r} instead.")
     return names
 
 
@@ -174,8 +208,8 @@ TextColumns = Annotated[
 
 
 def _further_columns(option: str, help: str, metavar: str = "COLUMNS") -> Any:
-    how: dict[str, Any] = {"metavar": metavar, "show_default": "none", "rich_help_panel": TABLES}
-    return Annotated[Any, typer.Option(option, parser=column_names, help=help, **how)]
+    how: dict[str, Any] = {"metavar": metavar, "show_default": "none", "rich_help_panel": TABLES, "help": help}
+    return Annotated[Any, typer.Option(option, parser=column_names, **how)]
 
 
 NumberColumns = _further_columns("--numbers", "Further columns to use: numbers, separated by commas.")
@@ -327,8 +361,7 @@ def check_needs(context: typer.Context, needs: Mapping[str, Iterable[Need]], **k
     """Raise if an option was given without what it needs; ``known`` overrides values of the command line."""
     values, options = {**context.params, **known}, {each.name: each.opts[0] for each in context.command.params}
     for option, every in needs.items():
-        source: Any = context.get_parameter_source(option)
-        if source is None or source.name == "DEFAULT":
+        if getattr(context.get_parameter_source(option), "name", "DEFAULT") == "DEFAULT":
             continue
         for need in every:
             if not need.is_met(SimpleNamespace(**values)):
@@ -350,20 +383,17 @@ def check_sources(sources: Mapping[str, Any], output: Any = None) -> None:
     names = [name for name, source in sources.items() if str(source) == "-"]
     if len(names) > 1:
         raise ValueError(f"The standard input can be read only once. Got - for {' and for '.join(names)}.")
-    replaced = _files(output, 1)
     for name, source in sources.items():
-        if not replaced.isdisjoint(_files(source, 0)):
+        if not _files(output, 1).isdisjoint(_files(source, 0)):
             raise ValueError(f"Writing {output} would replace an input, {name} {source}. Choose another output.")
 
 
 def _files(path: Any, stream: int) -> set[tuple[int, int]]:
     """The identities of a file or of a folder and its files, whatever they are called; ``-`` is a standard stream."""
-    if path is None:
-        return set()
-    place = Path(path)
     try:
+        place = Path(path)
         found = [os.fstat(stream) if str(path) == "-" else place.stat()]
         found += [each.stat() for each in place.iterdir()] if place.is_dir() else []
-    except OSError:  # there is none as yet
+    except (OSError, TypeError):  # there is none as yet, or no path
         return set()
     return {(one.st_dev, one.st_ino) for one in found if stat.S_ISREG(one.st_mode) or stat.S_ISDIR(one.st_mode)}

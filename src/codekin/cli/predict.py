@@ -21,7 +21,7 @@ from codekin.cli.options import App, KeptColumns, NThreads, Quiet, ToFile, Trust
 from codekin.data.blocks import output_stream
 from codekin.data.model_input import known_word_counter
 from codekin.data.row_features import FittedRows
-from codekin.deploy.predictor import Best, best_labels, json_objects
+from codekin.deploy.answers import best_labels, json_objects
 from codekin.model.probabilities import check_one_label
 from codekin.progress import report
 
@@ -46,7 +46,7 @@ def predict(
             min=0,
             max=1,
             metavar="P",
-            show_default="the thresholds of a model of several labels",
+            show_default="what codekin calibrate chose; with --top-k all",
             help="Leave out less probable labels; without --top-k, a model of several labels prints all others.",
         ),
     ] = None,
@@ -75,7 +75,8 @@ def predict(
     """Predict the classes of samples.
 
     Prints one line per sample, in order: its label, or the requested labels and probabilities, or with --coverage the
-    labels of a prediction set, separated by tabs. A model of several labels prints those that are probable enough, best
+    labels of a prediction set, separated by tabs. Without a label that is probable enough, the line is empty, and the
+    label null in JSON. A model of several labels prints those that are probable enough, best
     first. A model that was trained on texts needs texts: the second column of a
     file with tabs, or whole lines. A text without a known word gets the most frequent classes; --json says how many
     words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON. With --keep, the
@@ -86,8 +87,9 @@ def predict(
     display, k = loaded.display, min(top_k or 1, len(loaded.labels))
     has_parts, are_sets = loaded.parts.subclasses is not None, loaded.has_sets or coverage is not None
     lists_probable = loaded.has_sets and top_k is None
-    if loaded.has_sets and min_probability is not None:
-        loaded.set_threshold(min_probability)
+    least = min_probability
+    if top_k is None and least is None and loaded.parts.set_calibration is not None:
+        least = loaded.parts.set_calibration.min_probability
     if coverage is not None:
         check_one_label(loaded.saved.coded, "--coverage is for models of")
         calibration = None if has_parts else loaded.parts.set_calibration
@@ -130,11 +132,8 @@ def predict(
                     # The estimator checks features of files, and knows which classes parts belong to.
                     is_checked = not has_parts and (vectorizer is not None or loaded.saved.takes(X))
                     own = (loaded.saved.coded, loaded.labels) if is_checked else (loaded.classifier, None)
-                    has_shares = probabilities or min_probability is not None
-                    labels, of_labels = best_labels(own[0], X, 0 if lists_probable else k, has_shares, own[1])
-                    if min_probability is not None and not lists_probable:
-                        labels, of_labels = _probable(labels, of_labels, min_probability)
-                    of_labels = of_labels if probabilities else None
+                    n_listed = 0 if lists_probable else k
+                    labels, of_labels = best_labels(own[0], X, n_listed, probabilities, own[1], least=least)
                 for i in [i for i, n in enumerate(known or ()) if n < min_known]:
                     labels[i] = []
                     if of_labels is not None:
@@ -157,15 +156,6 @@ def predict(
                 n_done += len(labels)
         if n_unknown:
             display.note(f"{n_unknown:,} of {counted(n_done, 'text')} had no word that the model knows")
-
-
-def _probable(labels: list[list[Any]], probabilities: Any, least: float) -> Best:
-    """The labels that are probable enough; the first ones, since probabilities fall."""
-    n_kept = [sum(p >= least for p in own) for own in probabilities]
-    return (
-        [own[:n] for own, n in zip(labels, n_kept, strict=True)],
-        [own[:n] for own, n in zip(probabilities, n_kept, strict=True)],
-    )
 
 
 def _check_coverage(model: Path, calibration: Any, coverage: float, given: dict[str, bool]) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from math import factorial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codekin._system.parallel import workers
 from codekin.cli.display import Display
 from codekin.cli.main import leaving
 from codekin.cli.options import App, AsJson, DataHome, Quiet, Scheduler
-from codekin.cli.workers import workers
 from codekin.progress import report as report_progress
 from codekin.progress import stage
 
@@ -64,6 +66,10 @@ def run(
     ] = None,
     scheduler: Scheduler = None,
     report: Annotated[bool, typer.Option(help="Write the page afterwards.")] = True,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PACKAGE", help="Import learners of this package, too; may be given several times."),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -73,7 +79,7 @@ def run(
 
     if report:
         require_matplotlib()  # before the work, not after it
-    study = load_study(name)
+    study = replace(load_study(name), trusted=tuple(trust or ()))
     page = None
     with (
         workers(n_jobs, scheduler),
@@ -91,6 +97,29 @@ def run(
     _print_status(study.name, status, n_run=status.n_run)
     if page is not None:
         typer.echo(page)
+
+
+@app.command("new")
+def new(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Samples with classes: a CSV, npz, Parquet or svmlight file.")
+    ],
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of the classes.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write it; by default beside the samples, as .toml.")
+    ] = None,
+) -> None:
+    """Write a commented configuration that studies your own data."""
+    from codekin._system.files import whole_file
+    from codekin_studies.own.new import new_configuration
+
+    target = file.with_suffix(".toml") if to is None else to
+    if target.exists():
+        raise FileExistsError(f"{target} exists already. Give another name with --to.")
+    text = new_configuration(file, folder=target.parent, label=label)
+    with whole_file(target) as stream:
+        stream.write(text.encode())
+    typer.echo(f"{target}: change what you like, then run\ncodekin study run {target}")
 
 
 @app.command("status")
@@ -159,17 +188,19 @@ def show(
     from codekin.assignments.exact import nth_assignment
     from codekin_studies import load_study
     from codekin_studies.engine.workspace import Workspace
-    from codekin_studies.exhaustive.tasks import load_sweep
+    from codekin_studies.exhaustive import tasks as exhaustive
+    from codekin_studies.own import tasks as own
 
     study = load_study(name)
-    if study.kind != "exhaustive":
+    kinds = {"exhaustive": exhaustive.load_sweep, "own": own.load_sweep}
+    if study.kind not in kinds:
         raise ValueError(
-            "Assignments are looked up in studies of the kind 'exhaustive'. The study "
+            "Assignments are looked up in studies of the kind 'exhaustive' or 'own'. The study "
             f"{study.name!r} is of the kind {study.kind!r}."
         )
-    sweep = load_sweep(study, data, codebook, Workspace(output / study.name, data_home))
+    sweep = kinds[study.kind](study, data, codebook, Workspace(output / study.name, data_home))
     n = sweep.codebook.n_codewords
-    order = nth_assignment(int(sweep.n_correct.argmax()), n, n).tolist() if assignment is None else _numbers(assignment)
+    order = nth_assignment(sweep.best_rank, n, n).tolist() if assignment is None else _numbers(assignment)
     found = {"assignment": order, **sweep.lookup(order)}
     if as_json:
         typer.echo(json.dumps(found))
@@ -179,7 +210,7 @@ def show(
         typer.echo(f"{class_name:12}{codeword:>4}  {bits}")
     typer.echo(f"accuracy {found['accuracy']:.2f} %, {found['n_correct']} of {found['n_test']} test samples")
     typer.echo(
-        f"of {len(sweep.n_correct):,} assignments {found['n_less_accurate']:,} are less accurate, "
+        f"of {factorial(n):,} assignments {found['n_less_accurate']:,} are less accurate, "
         f"{found['n_more_accurate']:,} more accurate"
     )
     typer.echo(f"average binary training loss {found['loss']:.6f}")

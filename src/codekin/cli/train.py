@@ -18,7 +18,7 @@ import typer
 
 from codekin._system.files import beside, bytes_in
 from codekin._system.messages import EXTRAS, counted
-from codekin._system.parallel import limited_threads
+from codekin._system.parallel import workers
 from codekin._system.rows import StoredRows
 from codekin.cli.display import Display, show
 from codekin.cli.main import Session, leaving
@@ -39,6 +39,7 @@ from codekin.cli.options import (
     TaxonomyLayout,
     check_needs,
     check_sources,
+    number_of,
     reads_tables,
 )
 from codekin.cli.train_options import (
@@ -54,10 +55,8 @@ from codekin.cli.train_options import (
     NFeatures,
     Resume,
     ValidationFile,
-    number_of,
     with_options,
 )
-from codekin.cli.workers import workers
 from codekin.data import ReadOptions, TextVectorizer, read_taxonomy
 from codekin.data.datasets import USES, DataError, SparseData, TableColumns, TextData
 from codekin.data.model_input import ModelInput
@@ -143,8 +142,7 @@ def train(
     )
     checkpoints = Checkpoints(beside(model, "checkpoint"), resume) if checkpoint else None
     with (
-        limited_threads(n_threads),
-        workers(n_jobs, scheduler),
+        workers(n_jobs, scheduler, n_threads),
         _interruptible(context.obj, checkpoints),
         display.watching(),
     ):
@@ -172,16 +170,16 @@ def train(
             if isinstance(error, NoFeaturesError):
                 raise DataError(data, str(error)) from None
             raise
-        evaluation = None if is_text else _measured(classifier, samples)
+        evaluation, whole = (None, classifier.classifier_) if is_text else (_measured(classifier, samples), classifier)
         report_progress(f"saving {model}")
         read_as = classifier.model_input_ if is_text else ModelInput(None, source.encoding)
-        save_model(classifier, model, model_input=replace(read_as, label_separator=label_separator))
+        save_model(whole, model, model_input=replace(read_as, label_separator=label_separator))
         if checkpoints is not None:
             checkpoints.clear()
         report_progress("timing predictions")
         n_bytes = bytes_in(model)
         people = classifier._reported(n_bytes) if is_text else _report(classifier, samples, evaluation, n_bytes)
-    whole, seconds = classifier.classifier_ if is_text else classifier, time.perf_counter() - started
+    seconds = time.perf_counter() - started
     if as_json:
         summary = {**_summary(whole, model, people, epochs), **_json_of(people), "seconds": seconds}
         show(json.dumps(summary))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from codekin._system.messages import Need
-from codekin.cli.options import READING, TAXONOMY_NEEDS, reader_of, two_numbers
+from codekin.cli.options import READING, TAXONOMY_NEEDS, file_or_share, reader_of, two_numbers
 from codekin.data.options import TEXT_FORMATS
 from codekin.data.recipes import AUTO, RECIPES
 from codekin.fitting.setting import ASSIGNMENT_CHOICES, LEARNING, Numbers, Setting
@@ -178,26 +178,6 @@ def _parameter(setting: Setting) -> inspect.Parameter:
     return inspect.Parameter(
         setting.name, inspect.Parameter.KEYWORD_ONLY, default=setting.default, annotation=Annotated[kind, option]
     )
-
-
-def number_of(text: str) -> float | None:
-    """The number that a text stands for; None if it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def file_or_share(text: str) -> str | float:
-    """The name of a file, or a share of the samples such as 10%."""
-    share = number_of(text.removesuffix("%"))
-    if not str(text).endswith("%"):
-        if share is not None and 0 < share < 1 and not Path(text).exists():
-            raise typer.BadParameter(f"must be a file, or a share such as 10%. Got {text!r}; say {100 * share:g}%.")
-        return text
-    if share is None or not 0 < share < 100:
-        raise typer.BadParameter(f"must be a file, or a share above 0% and below 100%. Got {text!r} instead.")
-    return share / 100
 
 
 ValidationFile = Annotated[

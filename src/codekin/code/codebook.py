@@ -7,15 +7,17 @@ Only they know what sets them apart. Other code asks the codebook, or has a tabl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codekin._system.arrays import frozen
 from codekin.code._statistics import CodewordStatistics
 from codekin.code._statistics import EquidistantCodebookWarning as EquidistantCodebookWarning  # noqa: PLC0414
 from codekin.code.geometry import bit_reversed, principal_order
-from codekin.code.types import CodingMatrix, FloatArray, IntArray, Margins
+from codekin.code.types import CodingMatrix, FloatArray, IntArray, Margins, RankingConstants
 
 MAX_SYMBOLS = 127
 """The most symbols of a column: they are numbered from 0 in a signed byte."""
@@ -61,8 +63,6 @@ class Codebook(CodewordStatistics):
     >>> codebook = Codebook([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], name="parity")
     >>> codebook
     <Codebook parity: 4 codewords x 3 bits, minimum distance 2, equidistant>
-    >>> codebook.min_distance
-    2.0
     >>> Codebook([[0, 0], [1, 2], [2, 1], [0, 1]], n_symbols=3)
     <Codebook given: 4 codewords x 2 columns of 3 symbols, minimum distance 1>
     >>> Codebook([[0, 2], [0.5, -1], [-2, 0]], is_real=True)
@@ -108,9 +108,8 @@ class Codebook(CodewordStatistics):
     graph: Any = None
     """The trellis or tree whose paths are the codewords, if there is one."""
     trellis: Any = None
-    """The graph of a trellis."""
     tree: Any = None
-    """The graph of a tree."""
+    """The graph of a trellis, or that of a tree."""
     is_real: bool = False
     """Whether the entries are real-valued targets."""
 
@@ -318,7 +317,6 @@ class Codebook(CodewordStatistics):
         Returns
         -------
         ndarray of shape (n_bits,)
-            Zeros for kinds that do without.
         """
         return np.zeros(self.n_bits)
 
@@ -331,11 +329,10 @@ class SignCodebook(Codebook):
     def _checked(self, given: NDArray[Any]) -> CodingMatrix:
         place = first_outside(~np.isin(given, (-1, 0, 1)))
         if place is not None:
-            entry, remedy = given[place], ""
+            entry = given[place]
+            remedy = " Give n_symbols if there are more than two." if entry > 1 else ""
             if given.dtype.kind == "f" and entry % 1:
                 remedy = " Give is_real=True for targets that regressors learn."
-            elif entry > 1:
-                remedy = " Give n_symbols if there are more than two."
             raise ValueError(
                 f"The entries of a codebook must be -1, 0 or +1. Got {entry} in row {place[0]}, column {place[1]}."
                 f"{remedy}"
@@ -347,6 +344,45 @@ class SignCodebook(Codebook):
                 f"{np.unique(matrix).tolist()}. Write a matrix of 0 and 1 as 2 * matrix - 1."
             )
         return matrix
+
+
+class GraphCodebook(Codebook):
+    """The paths of a graph, whose edges are the bits: two numbers define them, and their matrix is lazy."""
+
+    ranking_constants: ClassVar[RankingConstants]
+    widths_to_try: ClassVar[tuple[int, ...]] = ()
+    """The widths besides the default that a search within a budget tries, in this order."""
+
+    def _take(self, given: Any) -> None:
+        self.graph = given
+        self.n_codewords, self.n_bits, self.width = int(given.n_paths), int(given.n_edges), int(given.width)
+
+    @cached_property
+    def matrix(self) -> CodingMatrix:
+        return frozen(self.graph.codewords(np.arange(self.graph.n_paths, dtype=np.intp)))
+
+    def codewords(self, indices: ArrayLike) -> CodingMatrix:
+        known: Any = super() if "matrix" in self.__dict__ else self.graph
+        return np.asarray(known.codewords(np.asarray(indices, dtype=np.intp)))
+
+    def _similar_order(self) -> IntArray:
+        """Paths with numbers close to each other share most of their edges."""
+        return np.arange(self.n_codewords)
+
+    @cached_property
+    def min_distance(self) -> float:
+        return float(self.graph.min_distance)
+
+    def constant_bits(self, assignment: Any) -> NDArray[np.bool_]:  # noqa: ARG002
+        """None count: it is fine if all paths share an edge."""
+        return np.zeros(self.n_bits, dtype=bool)
+
+    def least_bytes(self, n_features: int) -> int:  # noqa: ARG002
+        """The bytes on disk of a code without any weights."""
+        return 0
+
+    def _distance_text(self) -> str:
+        return f", minimum distance {self.min_distance:g}"
 
 
 def kind_of_matrix(*, n_symbols: int = 2, is_real: bool = False) -> str:

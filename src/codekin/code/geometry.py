@@ -137,9 +137,9 @@ def codeword_vectors(matrix: CodingMatrix) -> tuple[NDArray[np.float32], FloatAr
 
 def packed_bits(flags: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """The flags of the last axis as 64-bit words, padded with zeros."""
-    packed = np.packbits(flags, axis=-1)
-    padding = [(0, 0)] * (flags.ndim - 1) + [(0, -packed.shape[-1] % 8)]
-    return np.ascontiguousarray(np.pad(packed, padding)).view(np.uint64)
+    words = np.zeros((*flags.shape[:-1], -(-flags.shape[-1] // 64)), dtype=np.uint64)
+    words.view(np.uint8)[..., : -(-flags.shape[-1] // 8)] = np.packbits(flags, axis=-1)
+    return words
 
 
 def bit_reversed(n: int) -> IntArray:

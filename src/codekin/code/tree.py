@@ -15,9 +15,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codekin.code._graph import GraphCodebook, RankingConstants
-from codekin.code.codebook import Codebook
-from codekin.code.types import CodingMatrix, FloatArray, IntArray
+from codekin.code.codebook import Codebook, GraphCodebook
+from codekin.code.types import CodingMatrix, FloatArray, IntArray, RankingConstants
 
 LEAVES_PER_CHILD = 4
 """A node with up to this many times ``width`` leaves has the leaves themselves as children."""
@@ -33,7 +32,7 @@ class TreeCodebook(GraphCodebook):
     is_tried_on_some_classes = True
     weights_per_feature = None  # nodes keep only their large weights
     complementary_orders = ("preserving", "halving")
-    halved_orders = ("halving", "learnability")
+    halved_orders = ("halving", "learnability", "cooccurrence", "mixed")
     softmax_damping = 0.15  # gains 0.3 points with 1,532 and 12,582 classes, and nothing with 102,673
     softmax_loss = "logistic"
     usual_size_power = 0.2  # gains 0.2 to 1 point on trees of 1,532, 12,582 and 102,673 classes
@@ -53,6 +52,8 @@ class TreeCodebook(GraphCodebook):
         "random": "",
         "learnability": "learnability",
         "halving": "class_means",
+        "cooccurrence": "class_means",
+        "mixed": "class_means",
         "identity": "",
     }
     takes_searches = False

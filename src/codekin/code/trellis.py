@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from codekin._system.arrays import frozen
-from codekin.code._graph import GraphCodebook, RankingConstants
-from codekin.code.codebook import Codebook
-from codekin.code.types import CodingMatrix, IntArray
+from codekin.code.codebook import Codebook, GraphCodebook
+from codekin.code.types import CodingMatrix, IntArray, RankingConstants
 
 MIN_CODEWORD_LIMIT, CODEWORDS_PER_CLASS = 100_000, 10
 """Limits of the number of codewords, in all and per class: a model needs memory even for those without a class."""

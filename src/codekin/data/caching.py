@@ -35,9 +35,8 @@ from codekin._system.rows import StoredRows
 from codekin._version import __version__
 from codekin.data.blocks import opened
 from codekin.data.datasets import DataError, SparseData
-from codekin.data.encoded_rows import RowLabels, sorted_classes
 from codekin.data.options import ReadOptions, checked_encoding
-from codekin.data.parsed_rows import Rows
+from codekin.data.parsed_rows import RowLabels, Rows, sorted_classes
 from codekin.data.reading import ReadProgress, file_parts, watched
 
 FORMAT, FORMAT_VERSION = "codekin-cache", 1

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from codekin._system.messages import shortened
 from codekin.classes import ClassTree, DenseDistances
 from codekin.code import FloatArray
 from codekin.data.blocks import Source, source_name, text_lines
 from codekin.data.datasets import DataError
-from codekin.data.parsed_rows import shortened
 
 TaxonomyLayout = Literal["edges", "paths"]
 

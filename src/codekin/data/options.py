@@ -89,7 +89,7 @@ class ReadOptions:
     missing_labels : {"error", "drop"}, default="error"
         What to do with a row without a label: raise, or leave the row out.
     keep : str, int, or sequence of them, optional
-        Columns to read as they are, to be written beside predictions.
+        Columns to read as they are, to be written beside predictions; ``"*"`` for all.
     label_separator : str, optional
         What separates the labels of a row in a table or in lines of label and text, such as ``","``; it stands for
         ``multilabel="all"``.

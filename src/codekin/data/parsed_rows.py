@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from codekin._system.messages import shortened
 from codekin.code import IntArray
 from codekin.data.blocks import LineBlock, not_utf8
 from codekin.data.columns import Vectors
-from codekin.data.datasets import Data, DataError, SparseData, TableColumns, TextData
-from codekin.data.encoded_rows import RowLabels, classes_of
+from codekin.data.datasets import Data, DataError, LabelArray, SparseData, TableColumns, TextData
 from codekin.data.options import FROM_FILE, LabelKind, MultilabelPolicy
 from codekin.progress import report
+from codekin.samples import as_indicator
 
 if TYPE_CHECKING:
     from codekin.data.npz import VectorFile
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 Cell = str | tuple[str, ...]
 """A cell of a column of labels: a label, or several."""
+RowLabels = NDArray[np.int64] | list[str] | list[tuple[int | str, ...]] | None
+"""One label per row, or a tuple of any number of them."""
+# A single long label would otherwise set the width of all.
+_MAX_LABEL_CHARACTERS = 1 << 27
 
 # As in the kernel: the canonical spelling of an integer, so that it can be restored from the integer.
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -54,17 +59,18 @@ class Rows:
     def __getitem__(self, rows: slice) -> Rows:
         start, stop, _ = rows.indices(len(self))
         features = slice(int(self._ends[start]), int(self._ends[stop]))
-        return self._picked(features, rows, None if self.labels is None else self.labels[rows])
+        return self._picked(features, rows)
 
     def without(self, is_dropped: NDArray[np.bool_] | None) -> Rows:
         """The rows that are not dropped."""
         if is_dropped is None:
             return self
         kept = np.flatnonzero(~is_dropped)
-        return self._picked(np.repeat(~is_dropped, self.n_in_row), kept, _labels_at(self.labels, kept))
+        return self._picked(np.repeat(~is_dropped, self.n_in_row), kept)
 
-    def _picked(self, features: Any, rows: Any, labels: RowLabels) -> Rows:
+    def _picked(self, features: Any, rows: Any) -> Rows:
         weights = None if self.weights is None else self.weights[rows]
+        labels = _labels_at(self.labels, rows)
         return Rows(self.indices[features], self.values[features], self.n_in_row[rows], labels, weights)
 
     def matrix(self, n_features: int, index_base: int) -> csr_array:
@@ -94,25 +100,26 @@ class TextRows:
         return len(self.texts)
 
     def __getitem__(self, rows: slice) -> TextRows:
-        return self._picked(itemgetter(rows), rows, None if self.labels is None else self.labels[rows])
+        return self._picked(itemgetter(rows), rows)
 
     def without(self, is_dropped: NDArray[np.bool_] | None) -> TextRows:
         """The rows that are not dropped."""
         if is_dropped is None:
             return self
         kept = np.flatnonzero(~is_dropped)
-        return self._picked(lambda column: [column[i] for i in kept], kept, _labels_at(self.labels, kept))
+        return self._picked(lambda column: [column[i] for i in kept], kept)
 
-    def _picked(self, pick: Callable[[list[Any]], list[Any]], rows: Any, labels: RowLabels) -> TextRows:
+    def _picked(self, pick: Callable[[list[Any]], list[Any]], rows: Any) -> TextRows:
         columns, numbers = (
             {name: pick(column) for name, column in own.items()} for own in (self.columns, self.numbers)
         )
         vectors = {name: own[rows] for name, own in self.vectors.items()}
-        return TextRows(pick(self.texts), labels, columns, numbers, vectors)
+        return TextRows(pick(self.texts), _labels_at(self.labels, rows), columns, numbers, vectors)
 
 
-def _labels_at(labels: RowLabels, kept: IntArray) -> RowLabels:
-    return [labels[i] for i in kept] if isinstance(labels, list) else None if labels is None else labels[kept]
+def _labels_at(labels: RowLabels, rows: Any) -> RowLabels:
+    is_picked = isinstance(labels, list) and not isinstance(rows, slice)
+    return None if labels is None else [labels[i] for i in rows] if is_picked else labels[rows]
 
 
 @dataclass
@@ -190,15 +197,14 @@ class LabelColumn:
             if self.policy == "error" and not self.may_miss:
                 raise error("this row has no label; --missing-labels drop leaves such rows out.")
             return () if self.policy == "all" and self.keeps_missing else None
-        if isinstance(cell, str) and self.separator is not None:
+        text, are_several = cell if isinstance(cell, str) else ", ".join(cell), True
+        if not isinstance(cell, str):
+            parts = [part for part in cell if part]
+        elif self.separator is not None:
             parts = [part for each in cell.split(self.separator) if (part := each.strip())]
-            are_several, text = True, cell
-        elif isinstance(cell, str):
+        else:
             parts = [part for part in re.split(r"[,\s]+", cell) if part]
             are_several = self.n_promised is not None or all(_INTEGER.fullmatch(part) for part in parts)
-            text = cell
-        else:
-            parts, are_several, text = [part for part in cell if part], True, ", ".join(cell)
         if self.policy == "all":
             return tuple(self._one(part, error) for part in (dict.fromkeys(parts) if are_several else (text,)))
         if len(parts) > 1 and are_several:
@@ -230,11 +236,6 @@ class LabelColumn:
     def _check_promise(self, label: int, error: Callable[[str], DataError]) -> None:
         if self.n_promised is not None and not 0 <= label < self.n_promised:
             raise error(f"label {label}, but the header promises {self.n_promised} labels, numbered from 0.")
-
-
-def shortened(text: str, limit: int = 40) -> str:
-    """A piece of a file, short enough for an error message."""
-    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def text_rows(
@@ -339,3 +340,61 @@ def rechunked(blocks: Iterator[Any], n_rows: int) -> Iterator[tuple[list[Any], f
             n_pending += len(block) - start
     if pending:
         yield pending, 1.0
+
+
+def classes_of(labels: Sequence[RowLabels], source: str) -> dict[str, Any]:
+    """The distinct labels of all blocks in sorted order, and the index or the indicator of each row's."""
+    if any(part is None for part in labels):
+        return {}
+    if all(isinstance(part, np.ndarray) for part in labels):
+        return _integer_classes(np.concatenate([np.asarray(part) for part in labels]))
+    if any(isinstance(label, tuple) for part in labels for label in part[:1]):  # type: ignore[index]
+        return _label_sets([own for part in labels for own in part], source)  # type: ignore[union-attr]
+    # If the first labels only look like integers: each has one canonical spelling, the one it had.
+    spelled: list[Any] = [map(str, part.tolist()) if isinstance(part, np.ndarray) else part or [] for part in labels]
+    number: dict[str, int] = {}
+    first_seen = np.array([number.setdefault(label, len(number)) for part in spelled for label in part], dtype=np.intp)
+    rank, names = sorted_classes(number, source)
+    return {"class_index": rank[first_seen], "classes": names}
+
+
+def _label_sets(rows: Sequence[Any], source: str) -> dict[str, Any]:
+    """The distinct labels of rows with any number of them, and an indicator of those of each row."""
+    every = [label for own in rows for label in own]
+    if any(isinstance(label, str) for label in every):
+        every = list(map(str, every))
+    number: dict[Any, int] = {}
+    columns = np.array([number.setdefault(label, len(number)) for label in every], dtype=np.intp)
+    rank, names = sorted_classes(number, source)
+    ends = np.cumsum([0, *map(len, rows)])
+    indicator = as_indicator((np.ones(len(every)), rank[columns], ends), (len(rows), len(names)))
+    return {"indicator": indicator, "classes": names}
+
+
+def sorted_classes(number: Mapping[Any, int], source: str) -> tuple[IntArray, LabelArray]:
+    """The position of each numbered label in sorted order, and the labels in that order."""
+    names = sorted(number)
+    rank = np.empty(len(names), dtype=np.intp)
+    rank[[number[name] for name in names]] = np.arange(len(names))
+    if not names or isinstance(names[0], int):
+        return rank, np.array(names, dtype=np.int64)
+    width = max(map(len, names))
+    if width * len(names) > _MAX_LABEL_CHARACTERS:
+        raise DataError(
+            source,
+            f"{len(names)} distinct labels, one of them {width} characters long, are too much for one array; "
+            "give short labels.",
+        )
+    return rank, np.array(names, dtype=np.str_)
+
+
+def _integer_classes(labels: NDArray[np.int64]) -> dict[str, Any]:
+    smallest, largest = int(labels.min()), int(labels.max())
+    if largest - smallest > 10 * len(labels):
+        classes, class_index = np.unique(labels, return_inverse=True)
+        return {"class_index": class_index.astype(np.intp), "classes": classes}
+    # Labels that are close together need no sorting.
+    is_there = np.zeros(largest - smallest + 1, dtype=bool)
+    is_there[labels - smallest] = True
+    rank = np.cumsum(is_there) - 1
+    return {"class_index": rank[labels - smallest], "classes": np.flatnonzero(is_there) + smallest}

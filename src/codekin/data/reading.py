@@ -30,6 +30,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+from codekin._system.messages import shortened
 from codekin.data.blocks import (
     COMPRESSED,
     ZIP_MAGIC,
@@ -50,11 +51,20 @@ from codekin.data.options import (
     check_options,
     is_vector_file,
 )
-from codekin.data.parsed_rows import FileContent, LabelColumn, Rows, TextRows, rechunked, shortened, text_rows
-from codekin.data.table_formats import DELIMITERS, csv_table, dialect_of, json_table, parquet_table
+from codekin.data.parsed_rows import FileContent, LabelColumn, Rows, TextRows, rechunked, text_rows
+from codekin.data.table_formats import (
+    DELIMITERS,
+    annif_table,
+    csv_table,
+    dialect_of,
+    fasttext_table,
+    folder_table,
+    json_table,
+    label_and_text,
+    parquet_table,
+)
 from codekin.data.tables import LABEL_NAMES, TEXT_NAMES, table_rows
 from codekin.data.text_formats import MAX_FEATURES, FeatureNumbers, svmlight_rows, vowpal_rows, xmc_rows
-from codekin.data.text_sources import annif_table, fasttext_table, folder_table, label_and_text
 
 FORMAT_OF_SUFFIX = {
     ".svm": "svmlight",

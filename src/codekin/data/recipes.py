@@ -8,6 +8,7 @@ between white space, with a space on both sides, so that scripts without spaces 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -339,6 +340,25 @@ def coded_weights(weights: FloatArray) -> Arrays:
     """The distinct weights, and the index of each word's weight."""
     values, numbers = np.unique(weights, return_inverse=True)
     return {"idf_values": values, "idf_numbers": as_narrow(numbers)}
+
+
+def terms_within(terms: Sequence[str], weights: FloatArray, rarity: FloatArray, n_bytes: int) -> NDArray[np.intp]:
+    """The places, in increasing order, of as many of the most frequent terms as fit into this many bytes.
+
+    At least one is kept.
+    """
+    coded = CodedWords(terms)
+    # Among equally frequent terms the short ones are cheaper.
+    order = np.lexsort((np.array([len(term) for term in terms]), rarity))
+
+    def is_within(n_terms: int) -> bool:
+        of_weights = sum(array.nbytes for array in coded_weights(weights[order[:n_terms]]).values())
+        return coded.n_bytes(np.sort(order[:n_terms])) + of_weights <= n_bytes
+
+    n_kept = len(order)
+    if not is_within(n_kept):
+        n_kept = bisect_left(range(2, n_kept + 1), True, key=lambda n_terms: not is_within(n_terms)) + 1
+    return np.sort(order[:n_kept])
 
 
 def decoded_weights(arrays: Mapping[str, NDArray[Any]]) -> FloatArray:

@@ -271,15 +271,6 @@ def takes_vectors(fitted: Features | None) -> bool:
     return isinstance(fitted, FittedRows) and fitted.is_dense
 
 
-def fitted_features(
-    vectorizer: TextVectorizer, columns: TableColumns | None, weights: Mapping[str, float], samples: Sequence[Any]
-) -> Features:
-    """What makes features of texts, or of rows where there is more than one column, learned from samples."""
-    if columns is None or columns.is_one_text:
-        return vectorizer.fit(samples)
-    return FittedRows.fit(vectorizer, columns, weights, samples)
-
-
 def is_weight(value: Any) -> bool:
     """Whether a value can be the weight of a column: positive, and neither tiny nor huge."""
     return is_number(value) and 1e-6 <= value <= 1e6

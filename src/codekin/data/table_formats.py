@@ -1,4 +1,4 @@
-"""The formats of tables and texts that people have: CSV, JSON lines, Parquet."""
+"""The formats of tables and texts that people have: CSV, JSON lines, Parquet, fastText, Annif, folders of files."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import IO, Any
 
 from codekin._system.messages import counted, not_installed
 from codekin.data.blocks import (
     MAX_LINE_BYTES,
     LineBlock,
+    byte_blocks,
     decoded,
+    in_utf8,
+    line_blocks,
+    opened,
+    source_name,
 )
 from codekin.data.datasets import DataError, TableColumns
-from codekin.data.options import ReadOptions
+from codekin.data.options import LABEL_PREFIX, ReadOptions
 from codekin.data.tables import Cells, Header, unique_names
 
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -26,6 +32,7 @@ HEAD_CHARACTERS = 1 << 16
 """How much of a table is looked at before any of it is read."""
 ROWS_AT_ONCE = 10_000
 FILES_AT_ONCE = 1_000
+LineSplit = Callable[[str], tuple[list[str], str]]
 
 
 @dataclass(frozen=True)
@@ -92,18 +99,15 @@ def csv_table(blocks: Iterator[LineBlock], source: str, options: ReadOptions) ->
         has_header = bool(options.header if options.header is not None else then and then.has_header)
     names = unique_names(rows[0], source) if has_header else tuple(str(k + 1) for k in range(len(rows[0])))
     header = Header(source, names, rows[1:] if has_header else rows, has_header, options.header is None)
-    chosen = header.chosen(options)
-    delimiter = dialect["delimiter"]
+    chosen, delimiter = header.chosen(options), dialect["delimiter"]
     parts = [
         f"CSV separated by {DELIMITERS.get(delimiter, repr(delimiter))}",
         "with a header" if has_header else "without a header",
         *(["quotes are part of the texts"] if dialect.get("quoting") == csv.QUOTE_NONE else []),
         *(["quotes are escaped by backslashes"] if "escapechar" in dialect else []),
     ]
-    reading = f"{', '.join(parts)}{_unused(names, chosen)}"
-    return Table(
-        chosen, _csv_cells(blocks, source, dialect, names, chosen, skips_blank=options.labels != "none"), reading
-    )
+    cells = _csv_cells(blocks, source, dialect, names, chosen, skips_blank=options.labels != "none")
+    return Table(chosen, cells, f"{', '.join(parts)}{_unused(names, chosen)}")
 
 
 def dialect_of(head: str, is_whole: bool, delimiters: Sequence[str]) -> tuple[dict[str, Any], list[list[str]]]:
@@ -180,8 +184,7 @@ def _csv_cells(
     positions = [names.index(name) for name in chosen.names]
     rows: list[list[str]] = []
     places: list[int] = []
-    is_header, line = chosen.has_header, 1
-    n_columns = len(names)
+    is_header, line, n_columns = chosen.has_header, 1, len(names)
 
     def cells() -> Cells:
         columns = {names[k]: [row[k] for row in rows] for k in positions}
@@ -311,3 +314,87 @@ def parquet_table(file: IO[bytes], source: str, options: ReadOptions) -> Table:
 
 def _not_parquet(source: str, error: Exception) -> DataError:
     return DataError(source, f"this Parquet file cannot be read: {' '.join(str(error).split()).rstrip('.')}.")
+
+
+def fasttext_table(blocks: Iterator[LineBlock], _: str, options: ReadOptions) -> Table:
+    """Lines of ``__label__x text``. Labels may be missing if they are not read or such lines are left out or kept."""
+
+    def split(line: str) -> tuple[list[str], str]:
+        words, given = line, []
+        while words.lstrip().startswith(LABEL_PREFIX):
+            label, _, words = words.lstrip().partition(" ")
+            given.append(label.removeprefix(LABEL_PREFIX))
+        return given, words
+
+    needs = f"the line must begin with {LABEL_PREFIX} and a label."
+    return _table_of_lines(blocks, options, split, needs, "fastText's lines of __label__ and text")
+
+
+def annif_table(blocks: Iterator[LineBlock], _: str, options: ReadOptions) -> Table:
+    """Lines of ``text<TAB><uri> <uri>``, labels without the angle brackets; labels may be missing as in fastText's."""
+
+    def split(line: str) -> tuple[list[str], str]:
+        text, tab, labels = line.rpartition("\t")
+        return [each.strip("<>") for each in labels.split()] if tab else [], text if tab else line
+
+    needs = "there is no label behind a tab."
+    return _table_of_lines(blocks, options, split, needs, "Annif's lines of text and labels")
+
+
+def _table_of_lines(
+    blocks: Iterator[LineBlock], options: ReadOptions, split: LineSplit, needs: str, reading: str
+) -> Table:
+    """Lines that are split into labels and a text."""
+    is_labelled = options.labels != "none"
+
+    def parts() -> Iterator[Cells]:
+        for block in blocks:
+            labels: list[list[str]] = []
+            texts, places = [], []
+            for number, line in enumerate(decoded(block).split("\n")[:-1], block.first_line):
+                given, text = split(line.rstrip("\r"))
+                if is_labelled and not text.strip() and not given:
+                    continue
+                if not options.may_miss and not all(given or ("",)):
+                    raise DataError(block.source, needs, line=number)
+                labels.append(given)
+                texts.append(text)
+                places.append(number)
+            yield Cells(block.source, {"label": labels, "text": texts}, places)
+
+    return Table(label_and_text(options), parts(), reading, is_named=False)
+
+
+def label_and_text(options: ReadOptions) -> TableColumns:
+    """The columns of a format that has nothing but a label and a text."""
+    return TableColumns(("text",), None if options.labels == "none" else "label")
+
+
+def folder_table(source: Any, options: ReadOptions) -> Table:
+    """The texts of all files below a folder: the folders in it are the labels."""
+    if not isinstance(source, str | Path) or not Path(source).is_dir():
+        raise DataError(source_name(source), "this is not a folder.")
+    folder, needs_label = Path(source), options.labels != "none"
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    read = [path for path in files if len(path.relative_to(folder).parts) > 1 or not needs_label]
+    if needs_label and not read:
+        raise DataError(str(folder), "a folder of samples needs a folder for each class, with a file for each text.")
+    n_left = len(files) - len(read)
+    left = f"; not used: {counted(n_left, 'file')} outside of these folders" if n_left else ""
+
+    def parts() -> Iterator[Cells]:
+        for start in range(0, len(read), FILES_AT_ONCE):
+            some = read[start : start + FILES_AT_ONCE]
+            labels = [path.relative_to(folder).parts[0] for path in some]
+            texts = [_content(path, options.encoding) for path in some]
+            yield Cells(str(folder), {"label": labels, "text": texts}, range(1, len(some) + 1), are_lines=False)
+
+    reading = f"files in folders that are named like their labels{left}"
+    return Table(label_and_text(options), parts(), reading, is_named=False)
+
+
+def _content(path: Path, encoding: str | None) -> str:
+    with opened(path) as (stream, name):
+        blocks = line_blocks(in_utf8(byte_blocks(stream, name), encoding, name), name)
+        return "".join(map(decoded, blocks)).removesuffix("\n")

@@ -9,14 +9,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from codekin._system.messages import counted, suggestion
+from codekin._system.messages import shortened, suggestion
 from codekin.data.columns import vectors_of
-from codekin.data.datasets import USES, DataError, TableColumns, TextData
+from codekin.data.datasets import USES, DataError, TableColumns
 from codekin.data.options import FROM_FILE, ReadOptions, is_vector_file
-from codekin.data.parsed_rows import Cell, LabelColumn, TextRows, shortened
+from codekin.data.parsed_rows import Cell, LabelColumn, TextRows
 
 if TYPE_CHECKING:
     from codekin.data.npz import VectorFile
@@ -30,7 +29,6 @@ TEXT_NAMES = frozenset(
     )
 )
 """Names of columns that are taken for texts if there is one of them."""
-SHOWN_ROWS, SHOWN_CHARACTERS = 3, 32
 MANY_CHARACTERS = 100
 """Names of columns are shorter."""
 
@@ -74,7 +72,7 @@ class Header:
             raise DataError(
                 self.source, "samples need texts, or vectors (--embeddings). Got --text none without vectors."
             )
-        kept = tuple(dict.fromkeys(map(self._column, options.keep)))
+        kept = self.names if options.keep == ("*",) else tuple(dict.fromkeys(map(self._column, options.keep)))
         chosen = TableColumns(
             text, label if needs_label else None, numbers, categories, self.has_header, kept, embeddings
         )
@@ -304,42 +302,3 @@ def columns_from_json(description: Any) -> TableColumns:
         raise ValueError(f"the columns of a table have a label, texts, numbers and categories. Got {description!r}.")
     known: dict[str, Any] = {name: tuple(value) if name in lists else value for name, value in description.items()}
     return TableColumns(**known)
-
-
-def understood(data: TextData, source: str) -> str:
-    """What was understood of a file of texts, in a few lines: its columns and its first rows."""
-    lines = [f"{source}: {counted(len(data.texts), 'sample')}; {data.reading}"]
-    table = data.table
-    if table is None:
-        names, columns = ["label", "text"], {"text": data.texts}
-    else:
-        names = list(table.names)
-        columns = {**data.columns, **{name: tuple(map(str, column)) for name, column in data.numbers.items()}}
-        uses = {"label": (table.label,), **{use: getattr(table, use) for use in USES}}
-        uses["embeddings"] = tuple(f"{name} ({data.vectors[name].shape[1]} numbers)" for name in table.embeddings)
-        lines += [f"  {use}: {', '.join(map(str, given))}" for use, given in uses.items() if any(given)]
-    n_shown = min(SHOWN_ROWS, len(data.texts))
-    cells = {name: [_shown(cell) for cell in islice(columns[name], n_shown)] for name in names if name in columns}
-    if data.classes is not None:
-        label = names[0] if table is None or table.label is None else table.label
-        cells = {label: list(map(_shown, _first_labels(data, n_shown))), **cells}
-    widths = {name: max(len(_shown(name)), *map(len, column)) for name, column in cells.items()}
-    rows = [list(map(_shown, cells)), ["-" * width for width in widths.values()], *zip(*cells.values(), strict=True)]
-    for row in rows:
-        padded = [f"{cell:{width}}" for cell, width in zip(row, widths.values(), strict=True)]
-        lines.append(f"  {'  '.join(padded)}".rstrip())
-    return "\n".join(lines)
-
-
-def _first_labels(data: TextData, n: int) -> list[str]:
-    given: Any = data
-    own, rows = given.indicator, given.class_index
-    rows = rows[:n, None] if own is None else [own.indices[own.indptr[i] : own.indptr[i + 1]] for i in range(n)]
-    return [", ".join(map(str, given.classes[row].tolist())) for row in rows]
-
-
-def _shown(cell: str) -> str:
-    """The beginning of a cell, in one line and without anything that could control a terminal."""
-    text = "".join(letter if letter.isprintable() else " " for letter in cell[: 4 * SHOWN_CHARACTERS])
-    text = " ".join(text.split())
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."

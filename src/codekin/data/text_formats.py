@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from codekin._system.messages import shortened
 from codekin.code import IntArray
 from codekin.data.blocks import LineBlock
 from codekin.data.datasets import DataError
 from codekin.data.options import ReadOptions
-from codekin.data.parsed_rows import LabelColumn, Rows, shortened
+from codekin.data.parsed_rows import LabelColumn, Rows
 
 _FIELD = re.compile(rb"[^\s#]+")
 MAX_FEATURES = 2**31 - 1

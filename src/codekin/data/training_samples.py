@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from codekin._system.messages import counted
 from codekin._system.rows import StoredRows
 from codekin.code import IntArray
 from codekin.data.caching import DEFAULT_MEMORY, cached_data
-from codekin.data.datasets import Data, DataError, SparseData, TextData
+from codekin.data.datasets import USES, Data, DataError, SparseData, TextData
 from codekin.data.model_input import ModelInput
 from codekin.data.options import ReadOptions, is_vector_file, label_kind
 from codekin.data.reading import TEXTS, read_data
 from codekin.data.row_features import Features
-from codekin.data.tables import understood
 from codekin.progress import report, reported, reporter
 
 VOCABULARY_SHARE = 0.3
@@ -29,6 +30,7 @@ BYTES_PER_PAIR = 9
 """What a pruned, re-ranked tree takes for every term of a class: three in the class vectors, up to six in its nodes."""
 USUAL_COMPRESSION = 4
 """By how much gzip compresses a file of numbers, roughly."""
+SHOWN_ROWS, SHOWN_CHARACTERS = 3, 32
 
 
 class TrainingSamples(NamedTuple):
@@ -90,7 +92,7 @@ class SampleReader:
         progress = reporter(f"reading {source}")
         data = read_data(source, self.format, n_features=self.n_features, options=self.options, progress=progress)
         if isinstance(data, TextData) and self.shows_rows:
-            self.note(understood(data, source))
+            self.note(_understood(data, source))
         _check_classes(data, source)
         if isinstance(data, TextData):
             _check_several_labels(data, source, self.options.label_separator)
@@ -249,3 +251,42 @@ def _check_several_labels(data: TextData, source: str, given: str | None) -> Non
 
 def _n_classes(data: Data) -> int:
     return 0 if data.classes is None else len(data.classes)
+
+
+def _understood(data: TextData, source: str) -> str:
+    """What was understood of a file of texts, in a few lines: its columns and its first rows."""
+    lines = [f"{source}: {counted(len(data.texts), 'sample')}; {data.reading}"]
+    table = data.table
+    if table is None:
+        names, columns = ["label", "text"], {"text": data.texts}
+    else:
+        names = list(table.names)
+        columns = {**data.columns, **{name: tuple(map(str, column)) for name, column in data.numbers.items()}}
+        uses = {"label": (table.label,), **{use: getattr(table, use) for use in USES}}
+        uses["embeddings"] = tuple(f"{name} ({data.vectors[name].shape[1]} numbers)" for name in table.embeddings)
+        lines += [f"  {use}: {', '.join(map(str, given))}" for use, given in uses.items() if any(given)]
+    n_shown = min(SHOWN_ROWS, len(data.texts))
+    cells = {name: [_shown(cell) for cell in islice(columns[name], n_shown)] for name in names if name in columns}
+    if data.classes is not None:
+        label = names[0] if table is None or table.label is None else table.label
+        cells = {label: list(map(_shown, _first_labels(data, n_shown))), **cells}
+    widths = {name: max(len(_shown(name)), *map(len, column)) for name, column in cells.items()}
+    rows = [list(map(_shown, cells)), ["-" * width for width in widths.values()], *zip(*cells.values(), strict=True)]
+    for row in rows:
+        padded = [f"{cell:{width}}" for cell, width in zip(row, widths.values(), strict=True)]
+        lines.append(f"  {'  '.join(padded)}".rstrip())
+    return "\n".join(lines)
+
+
+def _first_labels(data: TextData, n: int) -> list[str]:
+    given: Any = data
+    own, rows = given.indicator, given.class_index
+    rows = rows[:n, None] if own is None else [own.indices[own.indptr[i] : own.indptr[i + 1]] for i in range(n)]
+    return [", ".join(map(str, given.classes[row].tolist())) for row in rows]
+
+
+def _shown(cell: str) -> str:
+    """The beginning of a cell, in one line and without anything that could control a terminal."""
+    text = "".join(letter if letter.isprintable() else " " for letter in cell[: 4 * SHOWN_CHARACTERS])
+    text = " ".join(text.split())
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 3]}..."

@@ -6,7 +6,6 @@ does the work; this module gives it code points and keeps the vocabulary.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -27,19 +26,18 @@ from codekin.data.recipes import (
     RECIPES,
     VERSION,
     Block,
-    CodedWords,
     NoFeaturesError,
     checked_ngrams,
     choices_of_old,
     code_points,
     coded_terms,
-    coded_weights,
     is_count,
     is_number,
     kernel_vocabulary,
     learned_terms,
     points_in_groups,
     terms_and_weights,
+    terms_within,
 )
 from codekin.kernels.calling import typed_once
 from codekin.kernels.text import text_rows, text_terms
@@ -275,22 +273,13 @@ class FittedVectorizer:
         """
         if self.idf is None:
             return self
-        idf, coded = self.idf, CodedWords(self.terms)
         numbers = np.repeat(np.arange(len(self.blocks)), self.n_terms)
-        rarity = idf / np.array([block.weight for block in self.blocks])[numbers]
-        # Among equally frequent terms the short ones are cheaper.
-        order = np.lexsort((np.array([len(term) for term in self.terms]), rarity))
-
-        def is_within(n_terms: int) -> bool:
-            weights = coded_weights(idf[order[:n_terms]])
-            return coded.n_bytes(np.sort(order[:n_terms])) + sum(a.nbytes for a in weights.values()) <= n_bytes
-
-        if is_within(len(order)):
+        rarity = self.idf / np.array([block.weight for block in self.blocks])[numbers]
+        kept = terms_within(self.terms, self.idf, rarity, n_bytes)
+        if len(kept) == len(numbers):
             return self
-        n_kept = bisect_left(range(2, len(order) + 1), True, key=lambda n_terms: not is_within(n_terms)) + 1
-        kept = np.sort(order[:n_kept])
         n_terms = tuple(np.bincount(numbers[kept], minlength=len(self.blocks)).tolist())
-        return replace(self, terms=tuple(self.terms[k] for k in kept.tolist()), n_terms=n_terms, idf=idf[kept])
+        return replace(self, terms=tuple(self.terms[k] for k in kept.tolist()), n_terms=n_terms, idf=self.idf[kept])
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The state of this object: settings for JSON, and arrays."""

@@ -12,12 +12,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from codekin._system.files import folder_for, followed, whole_file, whole_files, whole_folder
+from codekin._system.messages import shortened
 from codekin.classes import ClassTree
 from codekin.data.blocks import Source, output_stream
 from codekin.data.datasets import Data, Dataset, SparseData, Split, TextData
 from codekin.data.npz import archive_members
 from codekin.data.options import ReadOptions
-from codekin.data.parsed_rows import shortened
 from codekin.data.reading import FORMAT_OF_SUFFIX, ReadProgress, iter_data, plain_suffix, read_data
 from codekin.progress import report
 

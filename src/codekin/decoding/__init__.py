@@ -89,7 +89,7 @@ class DecodedAccuracy:
 
     def in_blocks(self, margins_of: Callable[[Any], Margins], X: Any) -> float:
         """The same without the margins of all samples at once."""
-        n_samples, decoded = len(self.samples), list[IntArray]()
+        n_samples, decoded = X.shape[0], list[IntArray]()
         at_once = SAMPLES_PER_BLOCK * min(available_threads(), MOST_THREADS)
         if n_samples <= at_once:
             return self(margins_of(X))

@@ -83,7 +83,7 @@ class BeamSearchDecoder(Decoder):
     def decode(self, margins: Any) -> IntArray:
         if hasattr(margins, "best_leaf"):
             return np.asarray(self.class_of_leaf[margins.best_leaf()])
-        return self.top_k(margins, 1)[0][:, 0]
+        return self._best(margins, 1)[0][:, 0]
 
     def top_k(
         self, margins: Any, k: int, temperature: float = 1.0, max_loss_gap: float = np.inf
@@ -93,6 +93,11 @@ class BeamSearchDecoder(Decoder):
         Classes whose loss is larger than the smallest by more than ``max_loss_gap`` are left out; class -1 fills up.
         """
         check_k(k, self.n_classes)
+        return self._best(margins, k, temperature, max_loss_gap)
+
+    def _best(
+        self, margins: Any, k: int, temperature: float = 1.0, max_loss_gap: float = np.inf
+    ) -> tuple[IntArray, FloatArray]:
         if hasattr(margins, "best_leaves"):
             leaves, logs = margins.best_leaves(k, self.beam_for(k), temperature, max_loss_gap)
             return self.class_of_leaf[leaves], -logs
@@ -124,7 +129,7 @@ class BeamSearchDecoder(Decoder):
 
     def most_probable(self, margins: Any, k: int, temperature: float) -> tuple[IntArray, FloatArray]:
         """The k most probable classes at a temperature, on which their order depends, and their log-probabilities."""
-        classes = self.top_k(margins, k, temperature)[0]
+        classes = self._best(margins, k, temperature)[0]
         return classes, np.where(classes >= 0, self.log_proba_of(margins, classes)(temperature), -np.inf)
 
     def log_proba_of(self, margins: Any, classes: IntArray) -> Callable[[float], FloatArray]:

@@ -62,7 +62,7 @@ class BlockDecoder(Decoder):
         smallest = np.full(len(margins), np.inf)
         for samples, first, costs in self._costs(margins, rows):
             arg = costs.argmin(axis=1)
-            cost = np.take_along_axis(costs, arg[:, None], axis=1)[:, 0]
+            cost = costs[np.arange(len(arg)), arg]
             better = cost < smallest[samples]
             smallest[samples] = np.where(better, cost, smallest[samples])
             nearest[samples] = np.where(better, arg + first, nearest[samples])
@@ -150,17 +150,17 @@ class MinimumLossDecoder(BlockDecoder):
         return np.asarray(np.maximum((self.coding_matrix != 0).sum(axis=1), 1), dtype=np.float64)
 
     @cached_property
-    def _factors(self) -> dict[str, NDArray[Any]]:
+    def _factors(self) -> dict[Any, NDArray[Any]]:
         return {}
 
     def _factor(self, dtype: Any) -> NDArray[Any]:
         """The right factor of the product, (n_bits or 2 n_bits, n_classes)."""
-        name = np.dtype(dtype).name
-        if name not in self._factors:
+        kind = np.dtype(dtype)  # its name would take longer than the product of a small block
+        if kind not in self._factors:
             bits = self.coding_matrix.T
             factor = np.vstack([-bits, np.abs(bits)]) if self._is_ternary else -bits
-            self._factors[name] = factor.astype(dtype, order="C")
-        return self._factors[name]
+            self._factors[kind] = factor.astype(kind, order="C")
+        return self._factors[kind]
 
     def _left(self, f: Margins) -> Margins:
         """The left factor of the product for a block of margins."""

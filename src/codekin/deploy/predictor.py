@@ -1,12 +1,9 @@
-"""Predictions for programs that answer requests: one sample at a time, or samples that came one by one together.
-
-``best_labels`` and ``json_objects`` are the answers of ``codekin predict`` and of ``codekin serve``.
-"""
+"""Predictions for programs that answer requests: one sample at a time, or samples that came one by one together."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,15 +15,14 @@ from codekin._system.rows import Row
 from codekin.data.model_input import known_word_counter
 from codekin.data.row_features import Features, FittedRows, takes_vectors
 from codekin.decoding.decoder import check_k
+from codekin.deploy.answers import Best, best_labels, sure_labels
 from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
-from codekin.model.probabilities import probable_classes, probable_labels
+from codekin.model.prediction_sets import SetCalibration, check_share, sure_classes
+from codekin.model.probabilities import probable_labels, with_threshold
 from codekin.storage import ModelFolderError, SavedModel, Trust, load_saved
 
 __all__ = ["Predictor"]
-
-Best = tuple[list[list[Any]], list[list[float]] | None]
-"""The best labels of each sample, and their probabilities, if they were wanted."""
 
 
 class Predictor:
@@ -67,15 +63,25 @@ class Predictor:
                 f"Got an object of type {type(classifier).__name__}."
             )
         classifier._check_is_fitted()
-        self._take(classifier.model_, classifier.classes_, getattr(classifier, "n_features_in_", None), vectorizer)
+        n_features, calibration = (getattr(classifier, name, None) for name in ("n_features_in_", "set_calibration_"))
+        self._take(classifier.model_, classifier.classes_, n_features, vectorizer, calibration)
 
-    def _take(self, model: Model, labels: Any, n_features: int | None, vectorizer: Features | None) -> Self:
+    def _take(
+        self,
+        model: Model,
+        labels: Any,
+        n_features: int | None,
+        vectorizer: Features | None,
+        calibration: SetCalibration | None,
+    ) -> Self:
         if n_features is None:
             raise ValueError(
                 "Predictor needs a classifier of numbers. Got one whose samples have no number of features."
             )
         self._model, self._label_array, self._n_features = model, labels, int(n_features)
-        self._labels = labels.tolist()
+        self._labels: list[Any] = labels.tolist()
+        self._names = (*self._labels, None)
+        self.min_probability = 0.0 if calibration is None else calibration.min_probability
         if vectorizer is not None and vectorizer.n_features != self._n_features:
             raise ValueError(
                 f"A classifier of {self._n_features} features needs a vectorizer with as many. "
@@ -115,7 +121,8 @@ class Predictor:
     @classmethod
     def _of(cls, saved: SavedModel) -> Predictor:
         parts: Any = saved.parts  # never None here
-        return cls.__new__(cls)._take(saved.coded, parts.labels, parts.n_features, saved.model_input.vectorizer)
+        own = parts.labels, parts.n_features, saved.model_input.vectorizer, parts.set_calibration
+        return cls.__new__(cls)._take(saved.coded, *own)
 
     @property
     def labels(self) -> list[Any]:
@@ -127,23 +134,30 @@ class Predictor:
         """The largest absolute value that a feature may have."""
         return MAX_SINGLE if self._is_single_precision else MAX_DOUBLE
 
-    def predict(self, x: Any) -> Any:
-        """The label of one sample.
+    def predict(self, x: Any, *, min_probability: float | None = None) -> Any:
+        """The label of one sample, or None if it is not probable enough.
 
         Parameters
         ----------
         x : str, mapping, csr matrix of shape (1, n_features) or array-like of shape (n_features,)
             A text or the columns of a row, as the vectorizer takes it, or the sample's features. Those of a sparse row
             must be distinct.
+        min_probability : float, default=None
+            As in the ``predict`` of the classifiers: by default what was calibrated.
 
         Returns
         -------
-        str, int or whatever the labels are
+        str, int or whatever the labels are, or None
             A list of the probable labels if samples have several.
         """
+        if min_probability is not None:
+            check_share(min_probability, "min_probability")
         if self._model.marginals is not None:
-            _, found = probable_labels(self._model, self._as_row(x).matrix()).nonzero()
+            _, found = probable_labels(with_threshold(self._model, min_probability), self._as_row(x).matrix()).nonzero()
             return [self._labels[c] for c in found.tolist()]
+        least = self.min_probability if min_probability is None else min_probability
+        if least:
+            return self._names[sure_classes(self._model, self._as_row(x).matrix(), least)[0][0]]
         classes, _ = self._single(self._as_row(x), 1, has_losses=False)
         return self._labels[classes[0]]
 
@@ -287,12 +301,17 @@ class BatchPredictor:
             )
         )
 
-    def best(self, rows: Sequence[Row], k: int, *, has_probabilities: bool) -> Best:
+    def best(self, rows: Sequence[Row], k: int, *, has_probabilities: bool, least: float | None = None) -> Best:
         """The k best labels of each row, best first, and their probabilities, if they are wanted.
 
-        0 stands for the predicted label, or for all that are probable enough.
+        0 stands for the predicted label, or for all that are probable enough. Labels that are less probable than
+        ``least`` are left out; by default a predicted one is if that was calibrated.
         """
+        least = self.predictor.min_probability if least is None and not (k or self.are_sets) else least
         k = min(k or int(not self.are_sets), self.n_classes)
+        if least and k:
+            sure = sure_labels(*self.best(rows, k, has_probabilities=True, least=0.0), least)
+            return sure if has_probabilities else (sure[0], None)
         if len(rows) == 1 and k:
             if has_probabilities:
                 own, own_probabilities = self.predictor.top_k_proba(rows[0], k)
@@ -304,7 +323,7 @@ class BatchPredictor:
         for kind in set(is_dense):
             own = [i for i in range(len(rows)) if is_dense[i] is kind]
             X = _stacked([rows[i] for i in own], kind)
-            found = best_labels(self._answering, X, k, has_probabilities, self._labels)
+            found = best_labels(self._answering, X, k, has_probabilities, self._labels, least=least)
             for place, i in enumerate(own):
                 labels[i] = found[0][place]
                 probabilities[i] = [] if found[1] is None else found[1][place]
@@ -325,66 +344,6 @@ def _stacked(rows: list[Row], is_dense: bool) -> Any:
     # Learners of other libraries get the numbers as they were given.
     values = np.concatenate([row.values if row.given is None else row.given.data for row in rows])
     return sparse.csr_array((values, indices, indptr), shape=(len(rows), rows[0].n_features))
-
-
-def best_labels(model: Any, X: Any, k: int, has_probabilities: bool, labels: Any = None) -> Best:
-    """The k best labels of each sample, best first, or for k = 0 all that are probable; their probabilities, if wanted.
-
-    ``labels`` are those of a Model's classes; an estimator has its own.
-    """
-    if not k:
-        names, shares = _probable(model, X, labels)
-        return names, shares if has_probabilities else None
-    if has_probabilities:
-        best, probabilities = model.top_k_proba(X, k)
-    else:
-        # Decoding only the best class is faster.
-        best, probabilities = model.top_k(X, k)[0] if k > 1 else _best_of(model, X)[:, None], None
-    named = best if labels is None else labels[best]
-    return named.tolist(), None if probabilities is None else probabilities.tolist()
-
-
-def _best_of(model: Any, X: Any) -> Any:
-    """The best class or label of each sample."""
-    marginals = getattr(
-        getattr(model, "model_", model), "marginals", None
-    )  # SubclassClassifier has one label per sample
-    return model.predict(X) if marginals is None else model.top_k(X, 1)[0][:, 0]
-
-
-def _probable(model: Any, X: Any, labels: Any) -> tuple[list[list[Any]], list[list[float]]]:
-    if labels is None:
-        model, X, labels = model.model_, model._validated_samples(X), model.classes_
-    rows = [row for part in probable_classes(model, X) for row in zip(*part, strict=True)]
-    names = [labels[classes[is_there]].tolist() for classes, _, is_there in rows]
-    return names, [probabilities[is_there].tolist() for _, probabilities, is_there in rows]
-
-
-def json_objects(
-    labels: list[list[Any]],
-    probabilities: list[list[float]] | None,
-    known_words: list[int] | None = None,
-    *,
-    has_list: bool,
-    are_sets: bool = False,
-) -> Iterator[dict[str, Any]]:
-    """An object for each sample: its label, the probability of it, if there are any, and perhaps the list of the best.
-
-    Sets have a list of labels and one of probabilities instead. A sample without labels has null. Texts also have the
-    number of their known words.
-
-    >>> list(json_objects([["cat", "dog"]], [[0.7, 0.2]], has_list=True))[0]["top"]
-    [{'label': 'cat', 'probability': 0.7}, {'label': 'dog', 'probability': 0.2}]
-    """
-    for i, row in enumerate(labels):
-        best: list[dict[str, Any]] = [{"label": label} for label in row]
-        if probabilities is not None:
-            best = [{**one, "probability": p} for one, p in zip(best, probabilities[i], strict=True)]
-        nothing = {"label": None, **({} if probabilities is None else {"probability": None})}
-        of_set = {"labels": row, **({} if probabilities is None else {"probabilities": probabilities[i]})}
-        first = of_set if are_sets else best[0] if best else nothing
-        answer = {**first, "top": best} if has_list else first
-        yield answer if known_words is None else {**answer, "known_words": known_words[i]}
 
 
 def load_coded(folder: str | os.PathLike[str], *, trusted: Trust = False) -> SavedModel:

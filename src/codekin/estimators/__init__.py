@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from codekin.estimators.ecoc import ECOCClassifier
     from codekin.estimators.extreme import ExtremeClassifier, TrellisClassifier
     from codekin.estimators.subclasses import SubclassClassifier
+    from codekin.estimators.suspects import SuspectedLabels, suspected_labels
     from codekin.estimators.text import TextClassifier
 
 _HOME = {
     "ECOCClassifier": "ecoc",
     "ExtremeClassifier": "extreme",
     "SubclassClassifier": "subclasses",
+    "SuspectedLabels": "suspects",
     "TextClassifier": "text",
     "TrellisClassifier": "extreme",
+    "suspected_labels": "suspects",
 }
 
 __all__ = [
@@ -27,9 +30,11 @@ __all__ = [
     "ExtremeClassifier",
     "FitReport",
     "SubclassClassifier",
+    "SuspectedLabels",
     "TextClassifier",
     "TrainingReport",
     "TrellisClassifier",
+    "suspected_labels",
 ]
 
 

@@ -24,7 +24,7 @@ from codekin.fitting.plan import Seed
 from codekin.fitting.report import FitReport, fit_report, restored
 from codekin.fitting.setting import Table
 from codekin.model import Model
-from codekin.model.probabilities import check_one_label
+from codekin.model.probabilities import check_one_label, with_sets
 from codekin.samples import EncodedLabelSets, Samples
 from codekin.states import SavedClassifier
 
@@ -224,13 +224,7 @@ class CodedClassifier(Predictions):
         self.codebook_, self.assignment_ = orders.codebook, orders.first
         self.assignment_result_, self.class_distances_ = orders.result, fit.class_distances
         self.loss_, self._rng = fit.loss, fit.rng
-        marginals = fit.model.marginals
-        of_form = (
-            None
-            if marginals is None
-            else replace(marginals, is_dense=self._predicts_table, training_counts=self._training_counts)
-        )
-        self._set_model(fit.model if of_form is None else replace(fit.model, marginals=of_form))
+        self._set_model(with_sets(fit.model, is_dense=self._predicts_table, training_counts=self._training_counts))
 
     def _choices(self) -> tuple[dict[str, Any], int, Seed]:
         """The settings, the number of classes, at least 2, and the source of all random choices."""

@@ -19,8 +19,6 @@ from codekin._system.arrays import check_single_precision
 from codekin.code import Codebook, CodingMatrix
 from codekin.decoding import log_odds_decoder
 from codekin.estimators.base import CodedClassifier
-from codekin.estimators.bit_attributes import BitAttributes
-from codekin.estimators.constraints import ONE_COLUMN_EACH, ONE_LABEL_ONLY, check_columns, constraints
 from codekin.estimators.inputs import (
     checked_weights,
     labels_and_weights,
@@ -29,8 +27,13 @@ from codekin.estimators.inputs import (
     with_learner_tags,
 )
 from codekin.estimators.metadata import (
+    ONE_COLUMN_EACH,
+    ONE_LABEL_ONLY,
+    BitAttributes,
     CallbackSupportMixin,
     begin_callbacks,
+    check_columns,
+    constraints,
     learner_params,
     lists_weights_if,
     router,
@@ -241,8 +244,7 @@ class ECOCClassifier(
         self._validate_params()
         learner = self._bit_classifier()
         params = learner_params(self, learner, "fit", sample_weight, fit_params)
-        sets = EncodedLabelSets.of(y)
-        if sets is not None:
+        if (sets := EncodedLabelSets.of(y)) is not None:
             return self._fit_columns(X, sets, params)
         X, y = validated(self, X, y, learner=learner, reset=True)
         class_index, weights, params = labels_and_weights(self, X, y, sample_weight, params=params, learner=learner)

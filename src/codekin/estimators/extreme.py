@@ -17,9 +17,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from codekin.estimators.constraints import constraints
 from codekin.estimators.extreme_fit import ExtremeFit
 from codekin.estimators.inputs import checked_weights, label_array
+from codekin.estimators.metadata import constraints
 from codekin.fitting.fit import begin_fit, learn_batch
 from codekin.fitting.orders import choose_orders
 from codekin.fitting.plan import extreme_plan
@@ -74,10 +74,11 @@ class ExtremeClassifier(ExtremeFit, ClassifierMixin, BaseEstimator):
     assignment : str, Assignment, array or callable, default="auto"
         Which class gets which path. "preserving" follows the depth-first order of the taxonomy or of a learned class
         tree. "learnability" searches for the paths whose bits are easiest to learn. "halving", for trees, halves the
-        class means node by node. "auto" is "halving" on trees, "learnability" for 100 to 50,000 classes on narrow
-        trellises, and "preserving" otherwise; with a taxonomy, a trial chooses between it and "preserving". Also
-        "random", "breaking", "identity", and for trellises "online" (a class gets its path with its first sample, as in
-        LTLS) or a search from ``codekin.assignments.ASSIGNMENTS``; or the path of each class.
+        class means node by node, "cooccurrence" the labels that samples have together, and "mixed" both side by side.
+        "auto" is "halving" on trees, "learnability" for 100 to 50,000 classes on narrow trellises, and "preserving"
+        otherwise; with a taxonomy, a trial chooses between it and "preserving". Also "random", "breaking", "identity",
+        and for trellises "online" (a class gets its path with its first sample, as in LTLS) or a search from
+        ``codekin.assignments.ASSIGNMENTS``; or the path of each class.
     estimator : "auto", "arow", "softmax", "svm" or Learner, default="auto"
         The learner of the bits: ``AROW()`` learns each on its own, ``Softmax()`` all of them together, so that the true
         path wins among all paths, ``LinearSVM()`` a machine for each child of a tree's nodes. "auto" is "svm" for

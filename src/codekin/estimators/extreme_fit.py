@@ -5,6 +5,7 @@ Its import takes a second and 130 MB, of which a training or a prediction uses n
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -16,7 +17,7 @@ from codekin._system.arrays import are_plain, check_single_precision, in_single_
 from codekin._system.parallel import with_workers
 from codekin.code import FloatArray
 from codekin.estimators.base import CodedClassifier
-from codekin.estimators.inputs import as_class_tree, held_out_samples, training_samples, validated_numbers
+from codekin.estimators.inputs import as_class_tree, training_samples, validated_numbers
 from codekin.fitting.budget import fit_within_budget
 from codekin.fitting.defaults import FitSettings, has_vectors, with_learner
 from codekin.fitting.fit import FitResult, fit_model
@@ -29,7 +30,7 @@ from codekin.learners import LEARNERS, Checkpoints, EpochReport, Learner, learne
 from codekin.learners.training import Callbacks
 from codekin.model import Model
 from codekin.progress import Progress, subscribe
-from codekin.samples import Samples
+from codekin.samples import EncodedLabels, EncodedLabelSets, Samples
 from codekin.states import SavedClassifier
 
 
@@ -105,7 +106,7 @@ class ExtremeFit(CodedClassifier):
         self._validate_params()
         samples = training_samples(self, X, y, sample_weight)
         has_sets = samples.labels is not None
-        held_out = None if validation is None else held_out_samples(self, validation, has_sets=has_sets)
+        held_out = self._held_out(validation, has_sets=has_sets)
         samples = replace(samples, rerank_only=rerank_only)
         settings, callbacks = self._settings(samples.X, held_out), Callbacks(on_epoch, checkpoints)
         settings = replace(settings, has_sets=has_sets)
@@ -138,6 +139,38 @@ class ExtremeFit(CodedClassifier):
                     f"{self._kind} learns its bits with {sorted(LEARNERS)} or another Learner of codekin. "
                     f"Got {name}={given!r}; use ECOCClassifier({type(given).__name__}(...)) instead."
                 )
+
+    def _held_out(self, validation: Any, *, has_sets: bool) -> Samples | None:
+        """Checked samples from the ``validation`` parameter of :meth:`fit`, perhaps with several labels."""
+        if validation is None:
+            return None
+        if not isinstance(validation, tuple | list) or len(validation) != 2:
+            got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
+            raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
+        if has_sets:
+            sets = EncodedLabelSets.of(validation[1], is_several=True)
+            X = self._validated_samples(validation[0])
+            if X.shape[0] != len(sets):
+                raise ValueError(f"There are {X.shape[0]} validation samples. Got labels of {len(sets)}.")
+            return Samples.of_sets(X, sets.of_classes(self.classes_))
+        labels = validation[1] if isinstance(validation[1], EncodedLabels) else np.asarray(validation[1])
+        X, class_index = self._validated_samples(validation[0]), self._class_index(labels)
+        if X.shape[0] != len(class_index):
+            raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
+        unknown = np.flatnonzero(class_index < 0)
+        shown = repr(np.asarray(labels)[unknown[:1]].tolist()[0]) if len(unknown) else ""
+        if len(unknown) == len(class_index) > 0:  # all choices would be equally bad
+            raise ValueError(
+                f"None of the {len(class_index):,} validation samples has a label of the training samples. "
+                f"Got {shown}, for example."
+            )
+        if len(unknown):
+            warnings.warn(
+                f"{len(unknown):,} of the {len(class_index):,} validation samples have labels that no training sample "
+                f"has, {shown} for example; they count as errors.",
+                stacklevel=3,
+            )
+        return Samples(X, class_index)
 
     def _settings(self, X: Any, held_out: Samples | None = None) -> FitSettings:
         given, n_classes, seed = self._choices()

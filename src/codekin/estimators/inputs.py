@@ -6,7 +6,6 @@ and arrays of objects, is passed on unchanged; if the learner does not accept it
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sized
 from numbers import Real
 from typing import Any
@@ -195,37 +194,6 @@ def _is_matrix(X: Any) -> bool:
     """Whether samples are a matrix of finite numbers that needs no conversion."""
     is_matrix = type(X) is np.ndarray or isinstance(X, sparse.csr_matrix | sparse.csr_array)
     return is_matrix and X.ndim == 2 and X.dtype in FLOATS and min(X.shape) > 0 and np.isfinite(largest_magnitude(X))
-
-
-def held_out_samples(owner: Any, validation: Any, *, has_sets: bool = False) -> Samples:
-    """Checked samples from the ``validation`` parameter of a classifier's ``fit``, perhaps with several labels."""
-    if not isinstance(validation, tuple | list) or len(validation) != 2:
-        got = f"{len(validation)} values" if isinstance(validation, tuple | list) else type(validation).__name__
-        raise ValueError(f"The 'validation' parameter must be two values, samples and labels: (X, y). Got {got}.")
-    if has_sets:
-        sets = EncodedLabelSets.of(validation[1], is_several=True)
-        X = owner._validated_samples(validation[0])
-        if X.shape[0] != len(sets):
-            raise ValueError(f"There are {X.shape[0]} validation samples. Got labels of {len(sets)}.")
-        return Samples.of_sets(X, sets.of_classes(owner.classes_))
-    labels = validation[1] if isinstance(validation[1], EncodedLabels) else np.asarray(validation[1])
-    X, class_index = owner._validated_samples(validation[0]), owner._class_index(labels)
-    if X.shape[0] != len(class_index):
-        raise ValueError(f"There are {X.shape[0]} validation samples. Got {len(class_index)} labels.")
-    unknown = np.flatnonzero(class_index < 0)
-    shown = repr(np.asarray(labels)[unknown[:1]].tolist()[0]) if len(unknown) else ""
-    if len(unknown) == len(class_index) > 0:  # all choices would be equally bad
-        raise ValueError(
-            f"None of the {len(class_index):,} validation samples has a label of the training samples. "
-            f"Got {shown}, for example."
-        )
-    if len(unknown):
-        warnings.warn(
-            f"{len(unknown):,} of the {len(class_index):,} validation samples have labels that no training sample has, "
-            f"{shown} for example; they count as errors.",
-            stacklevel=4,
-        )
-    return Samples(X, class_index)
 
 
 def as_class_tree(taxonomy: Any, labels: NDArray[Any]) -> ClassTree:

@@ -1,4 +1,4 @@
-"""Which arguments of ``fit`` are passed to the learners of the bits, as in one-vs-rest, and scikit-learn's callbacks.
+"""What scikit-learn asks of estimators: metadata for the learners of the bits, rules, attributes, callbacks.
 
 scikit-learn inspects the signature of a bound ``fit`` to see whether an estimator accepts weights
 (``has_fit_parameter``), in boosting, bagging and its own checks. For a meta-estimator that depends on the inner one.
@@ -20,13 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from codekin.code import IntArray
+from codekin.code import FloatArray, IntArray
+from codekin.fitting.setting import Methods, Setting, Table
 from codekin.learners import Learner
 from codekin.learners.estimators import is_per_sample
-from codekin.learners.independent import OtherSamples
+from codekin.learners.independent import ConstantBit, OtherSamples
+from codekin.learners.linear import LinearBits
+from codekin.model import Model
 
 __all__ = [
     "CallbackSupportMixin",
@@ -240,3 +245,125 @@ class BitTask:
             self.context.call_on_fit_task_begin(estimator=self.owner)
             yield
         self.context.call_on_fit_task_end(estimator=self.owner)
+
+
+# ----- the table of settings as scikit-learn's rules --------------------------------------------------------------
+
+
+class RegressorConstraint(HasMethods):
+    """The rule that a parameter may be a regressor."""
+
+    def __init__(self) -> None:
+        super().__init__(["fit", "predict"])
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return bool(super().is_satisfied_by(val) and not isinstance(val, type) and is_regressor(val))
+
+    def __str__(self) -> str:
+        """What an error says about it."""
+        return "a regressor"
+
+
+def constraints(table: Table) -> dict[str, Any]:
+    """The ``_parameter_constraints`` of an estimator."""
+    return {name: _constraint(setting) for name, setting in table.items()}
+
+
+def _constraint(setting: Setting) -> Any:
+    numbers, allowed = [], setting.numbers
+    if allowed is not None:
+        numbers = [Interval(allowed.type, allowed.left, allowed.right, closed=allowed.closed)]
+    names = [StrOptions(set(setting.names))] if setting.names else []
+    more = [_methods(each) if isinstance(each, Methods) else each for each in setting.more]
+    return [*numbers, *more, *names, *([None] if setting.is_optional else [])] or "no_validation"
+
+
+def _methods(needed: Methods) -> Any:
+    return RegressorConstraint() if needed.of_regressor else HasMethods(list(needed.names))
+
+
+ONE_COLUMN_EACH = ("auto", "one_vs_rest")
+"""Codebooks with which each of several labels per sample gets a column of its own."""
+ONE_LABEL_ONLY = {"n_bits": None, "class_weight": None, "calibrate": None, "weighted_decoding": False}
+"""Parameters of an ECOCClassifier that several labels per sample rule out, and what they are otherwise."""
+
+
+def check_columns(given: Mapping[str, Any], params: Mapping[str, Any], learner: Any) -> None:
+    """Raise unless each of several labels per sample can have a column of its own with these settings."""
+    codebook = given["codebook"]
+    if not isinstance(codebook, str) or codebook not in ONE_COLUMN_EACH:
+        raise ValueError(
+            "Each of several labels per sample has a column of its own: 'codebook' must be 'auto' or 'one_vs_rest'. "
+            f"Got {codebook!r}."
+        )
+    for name, usual in (*ONE_LABEL_ONLY.items(), ("decoding", "auto" if given["decoding"] == "auto" else "loss")):
+        if given[name] != usual:
+            raise ValueError(f"The {name!r} parameter needs one label per sample. Got {given[name]!r} and several.")
+    if others := sorted(params.keys() - {"sample_weight"}):
+        raise ValueError(f"The argument {others[0]!r} of fit needs one label per sample. Got samples of several.")
+    if getattr(learner, "learns_targets", False) or hasattr(learner, "oversample"):
+        name = type(getattr(learner, "estimator", learner)).__name__
+        raise ValueError(f"The columns of several labels are learned by classifiers, LinearSVM or Softmax. Got {name}.")
+
+
+# ----- attributes of the learners under the names that scikit-learn's tools look for -------------------------------
+
+
+class BitAttributes:
+    """Weights and importances of features, if the learners of the bits have them, stacked bit by bit."""
+
+    model_: Model
+
+    @property
+    def coef_(self) -> FloatArray:
+        """The weights of linear bits, of shape (n_bits, n_features); zeros for constant bits."""
+        return self._stacked("coef_")
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """The intercepts of linear bits, of shape (n_bits,)."""
+        return self._stacked("intercept_")[:, 0]
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """The mean importance of each feature over the bits that were trained, of shape (n_features,)."""
+        importances = self._stacked("feature_importances_")
+        is_learned = [not isinstance(predictor, ConstantBit) for predictor in self._predictors()]
+        return np.asarray(importances[is_learned].mean(axis=0))
+
+    def _predictors(self) -> list[Any]:
+        """The fitted learners, one per bit."""
+        bits: Any = self.model_.bits
+        return list(getattr(bits, "bits", bits).predictors)
+
+    def _stacked(self, name: str) -> FloatArray:
+        """One row per bit; raises AttributeError if a learner has no such attribute."""
+        if "model_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted.")
+        bits: Any = self.model_.bits
+        if isinstance(bits, LinearBits):
+            of_linear = {"coef_": bits.weights.T, "intercept_": bits.bias[:, None]}
+            if name in of_linear:
+                return np.asarray(of_linear[name], dtype=np.float64)
+        if getattr(getattr(bits, "bits", bits), "symbols", None) is not None and name != "feature_importances_":
+            raise AttributeError(f"Each column with more than two symbols has its own {name}; see estimators_.")
+        if not hasattr(getattr(bits, "bits", bits), "predictors"):
+            raise AttributeError(f"The bits of this {type(self).__name__} have no {name}.")
+        predictors = self._predictors()
+        rows = {bit: _row(one, name) for bit, one in enumerate(predictors) if not isinstance(one, ConstantBit)}
+        if not rows:
+            raise AttributeError(f"No bit was trained, so there is no {name}.")
+        stacked = np.zeros((len(predictors), len(next(iter(rows.values())))))
+        for bit, one in enumerate(predictors):
+            if bit in rows:
+                stacked[bit] = rows[bit]
+            elif name == "intercept_":
+                stacked[bit] = one.margins(1)
+        return stacked
+
+
+def _row(predictor: Any, name: str) -> FloatArray:
+    if not hasattr(predictor, name):
+        raise AttributeError(f"The estimator {type(predictor).__name__} has no {name}.")
+    value = getattr(predictor, name)
+    return np.ravel(value.toarray() if hasattr(value, "toarray") else np.asarray(value, dtype=np.float64))

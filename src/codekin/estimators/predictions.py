@@ -1,10 +1,9 @@
-"""What a fitted classifier answers: margins, labels, probabilities, prediction sets, explanations and a page."""
+"""What a fitted classifier answers beyond labels and sets: margins, losses, probabilities, explanations and a page."""
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,28 +12,19 @@ from scipy import sparse
 from codekin._system.rows import n_samples_in
 from codekin.code import FloatArray, IntArray, Margins
 from codekin.decoding.decoder import check_k
+from codekin.estimators.answers import Answers
 from codekin.estimators.inputs import label_array
 from codekin.explaining import Explanation, contributions_to
-from codekin.measures.thresholds import label_thresholds
-from codekin.model import Model
-from codekin.model.prediction_sets import SetCalibration, likely_classes
-from codekin.model.probabilities import check_one_label, probable_labels
+from codekin.model.probabilities import check_one_label, decisions
 from codekin.samples import EncodedLabels, EncodedLabelSets
 
 if TYPE_CHECKING:
     from codekin.data.row_features import Features
 
 
-LISTED = 50
-"""How many labels of each sample are looked at for thresholds."""
-
-
-class Predictions(metaclass=ABCMeta):
+class Predictions(Answers):
     """The labels of a model's classes, and all that is asked with them; a subclass fits ``model_``."""
 
-    classes_: NDArray[Any]
-    model_: Model
-    set_calibration_: SetCalibration
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -43,6 +33,12 @@ class Predictions(metaclass=ABCMeta):
         """The number of classes."""
         self._check_is_fitted()
         return len(self.classes_)
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether samples may have several labels."""
+        self._check_is_fitted()
+        return self.model_.marginals is not None
 
     def bit_margins(self, X: Any) -> Margins:
         """The margins of the bits, one column each: positive if the bit is predicted to be +1.
@@ -63,27 +59,6 @@ class Predictions(metaclass=ABCMeta):
         self._check_is_fitted()
         return self.model_.margins(self._validated_samples(X))
 
-    def predict(self, X: Any) -> Any:
-        """The label whose codeword has the smallest decoding loss (Eq. 2), or all labels that are probable enough.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Whatever ``fit`` takes.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or csr_array or ndarray of shape (n_samples, n_classes)
-            If samples have several labels, 1 where the marginal probability is at least the threshold, which is 0.5;
-            dense if the labels of ``fit`` were a dense table.
-        """
-        self._check_is_fitted()
-        samples = self._validated_samples(X)
-        if self.model_.marginals is not None:
-            found = probable_labels(self.model_, samples)
-            return found.toarray().astype(np.int64) if self.model_.marginals.is_dense else found
-        return np.asarray(self.classes_[self.model_.predict(samples)])
-
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """The share of samples whose label, or set of labels, is predicted.
 
@@ -102,8 +77,9 @@ class Predictions(metaclass=ABCMeta):
         """
         from sklearn.metrics import accuracy_score
 
-        predicted = self.predict(X)
-        if self.model_.marginals is not None and getattr(y, "ndim", 1) != 2:
+        # With several labels the thresholds count; a single one is compared whatever its probability.
+        predicted = self.predict(X, min_probability=None if self.multilabel_ else 0)
+        if predicted.ndim == 2 and getattr(y, "ndim", 1) != 2:
             sets, predicted = EncodedLabelSets.of(y, is_several=True), sparse.csr_array(predicted)
             y = sets.indicator if sets.is_dense else sets.of_all(self.classes_)
             predicted.resize((predicted.shape[0], max(predicted.shape[1], y.shape[1])))  # type: ignore[arg-type]
@@ -111,6 +87,8 @@ class Predictions(metaclass=ABCMeta):
 
     def decision_function(self, X: Any) -> FloatArray:
         """Minus the decoding loss of each class; for two classes, the loss of the first minus that of the second.
+
+        If samples have several labels, 0 is where :meth:`predict` begins to give a label, one column for each.
 
         Parameters
         ----------
@@ -122,9 +100,7 @@ class Predictions(metaclass=ABCMeta):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
         """
         self._check_is_fitted()
-        losses = self.model_.class_losses(self._validated_samples(X))
-        is_pair = len(self.classes_) == 2 and self.model_.marginals is None
-        return np.asarray(losses[:, 0] - losses[:, 1] if is_pair else -losses, dtype=np.float64)
+        return decisions(self.model_, self._validated_samples(X))
 
     def top_k(self, X: Any, k: int) -> tuple[NDArray[Any], FloatArray]:
         """The k labels with the smallest decoding losses, and those losses, smallest first.
@@ -208,90 +184,6 @@ class Predictions(metaclass=ABCMeta):
         check_k(k, len(self.classes_))
         classes, probabilities = self.model_.top_k_proba(self._validated_samples(X), k)
         return self.classes_[classes], probabilities
-
-    def calibrate_sets(self, X: Any, y: ArrayLike) -> Self:
-        """Find out on held-out samples how probable a label must be to belong to a prediction set.
-
-        Any coverage can be asked for afterwards. What was found is saved with the model, and lost when the model learns
-        or gets classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples that played no part in ``fit``, neither for training nor for validation.
-        y : array-like of shape (n_samples,)
-            Their labels. Those that are not in ``classes_`` count: no set can have them.
-
-        Returns
-        -------
-        CodedClassifier
-            Itself.
-        """
-        self._check_is_fitted()
-        check_one_label(self.model_, "Prediction sets are for samples of")
-        samples, class_index = self._validated_samples(X), self._class_index(y)
-        if class_index.shape != (n_samples_in(samples),):
-            raise ValueError(f"There are {n_samples_in(samples)} samples. Got labels of shape {class_index.shape}.")
-        self.set_calibration_ = SetCalibration.of(self.model_.log_proba(samples, class_index))
-        return self
-
-    def choose_thresholds(self, X: Any, y: Any, aim: str | float = "micro_f1", *, per_label: bool = False) -> Self:
-        """Choose the probabilities from which on labels are predicted, if samples may have several.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples that played no part in ``fit``.
-        y : list of lists or sets of labels, or a table of zeros and ones
-            Their labels.
-        aim : {"micro_f1", "macro_f1"} or float, default="micro_f1"
-            What is as large as possible: F1 of all pairs of a sample and a label, or the mean F1 of the labels. A
-            number is a precision to keep.
-        per_label : bool, default=False
-            Whether each label gets a threshold; there should be some samples of each.
-
-        Returns
-        -------
-        CodedClassifier
-            Itself.
-        """
-        self._check_is_fitted()
-        model = self.model_
-        if model.marginals is None:
-            raise ValueError("Thresholds are for models of several labels per sample. Got a model of one.")
-        labels = EncodedLabelSets.of(y, is_several=True).of_classes(self.classes_)
-        best, probabilities = model.top_k_proba(self._validated_samples(X), min(LISTED, len(self.classes_)))
-        chosen = label_thresholds(best, probabilities, labels, aim, per_label=per_label)
-        self._change_model(replace(model, marginals=replace(model.marginals, thresholds=chosen)))
-        return self
-
-    def _change_model(self, model: Any) -> None:
-        self.model_ = model
-
-    def predict_sets(self, X: Any, coverage: float = 0.9) -> list[NDArray[Any]]:
-        """A set of labels for each sample that holds the true one as often as asked: conformal prediction.
-
-        The guarantee is for new samples from the source of those that :meth:`calibrate_sets` got, on average over them.
-        Sets are small where the classifier is sure and large where it is not. A set is never empty: if ``predict`` is
-        right more often than the coverage, so are the sets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Whatever ``fit`` takes.
-        coverage : float, default=0.9
-            The share of samples whose true label is in its set, between 0 and 1.
-
-        Returns
-        -------
-        list of ndarray
-            The labels of each sample, best first.
-        """
-        self._check_is_fitted()
-        if not hasattr(self, "set_calibration_"):
-            raise ValueError("Prediction sets need held-out samples first; call calibrate_sets(X, y).")
-        largest = self.set_calibration_.largest_score(coverage)
-        return [self.classes_[classes] for classes in likely_classes(self.model_, self._validated_samples(X), largest)]
 
     def explain(self, X: Any, labels: ArrayLike | None = None) -> Explanation:
         """What each feature contributes to the score of a class: contributions that add up to it.

@@ -14,8 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from codekin.data.datasets import USES
 from codekin.data.recipes import AUTO, RECIPES
 from codekin.data.vectorizers import TextVectorizer
-from codekin.estimators.constraints import constraints
 from codekin.estimators.extreme import ExtremeClassifier, _learns_in_batches
+from codekin.estimators.metadata import constraints
 from codekin.estimators.text_fit import TextFit
 from codekin.estimators.text_predictions import encoded_labels
 from codekin.fitting.settings import EXTREME_SETTINGS

@@ -15,7 +15,7 @@ from codekin.code import IntArray
 from codekin.data.columns import samples_of
 from codekin.data.datasets import USES, TableColumns, TextData
 from codekin.data.recipes import AUTO, FIND_WORDS, VERSION, NoFeaturesError
-from codekin.data.row_features import Features, FittedRows, fitted_features, is_weight
+from codekin.data.row_features import Features, FittedRows, is_weight
 from codekin.data.training_samples import held_back, vocabulary_within
 from codekin.data.vectorizers import TextVectorizer
 from codekin.estimators.base import random_state_of
@@ -127,7 +127,7 @@ class TextFit(TextPredictions):
             self._measure(given, X, y)
             if held_out is not None:
                 report(f"predicting {counted(len(held_out[0]), 'validation sample')}")
-                self._evaluation = self._evaluated(held_out_X, held_out[1])
+                self._evaluation = self._evaluated(held_out_X, held_out[1], held_out[0])
         return self
 
     def _validate_params(self) -> None:
@@ -205,8 +205,7 @@ class TextFit(TextPredictions):
             has_reranking = not may_be_flat(settings, len(y.classes))
 
         def make(vectorizer: TextVectorizer, own: Sequence[Any]) -> Any:
-            fitted = fitted_features(vectorizer, self._columns, weights, own)
-            return replace(fitted, do_vectors_rerank=has_reranking) if isinstance(fitted, FittedRows) else fitted
+            return _fitted_features(vectorizer, self._columns, weights, own, do_vectors_rerank=has_reranking)
 
         if chosen.features == AUTO and (in_batches or (self._columns is not None and not self._columns.text)):
             chosen = replace(chosen, features=IN_BATCHES)  # also where there are no texts to try anything with
@@ -234,7 +233,7 @@ class TextFit(TextPredictions):
             return [row[0] if columns.is_one_text else row[:n] for row in rows]
 
         def make(vectorizer: TextVectorizer, own: Sequence[Any]) -> Any:
-            return fitted_features(vectorizer, columns, self._column_weights, own)
+            return _fitted_features(vectorizer, columns, self._column_weights, own)
 
         others = None if held_out is None else (cut(held_out[0]), held_out[1])
         return {"samples": cut(samples), "held_out": others, "make": make}
@@ -268,15 +267,15 @@ class TextFit(TextPredictions):
         """
         self._check_is_fitted()
         given, y = self._labelled(texts, labels)
-        return self._evaluated(self.vectorizer_.transform(given), y)
+        return self._evaluated(self.vectorizer_.transform(given), y, given)
 
-    def _evaluated(self, X: Any, labels: Labels) -> Evaluation | LabelEvaluation:
+    def _evaluated(self, X: Any, labels: Labels, texts: list[Any]) -> Evaluation | LabelEvaluation:
         """The measures of one label per sample, or those of several; what the model does not know comes last."""
         model, classes = self.classifier_.model_, self.classifier_.classes_
         if model.marginals is not None:
             return evaluated_sets(model, X, EncodedLabelSets.of(labels, is_several=True).of_all(classes))
         best, _ = model.top_k(X, min(N_BEST, len(classes)))
-        return evaluated(best, self.classifier_._class_index(labels), classes, self._baselines, X)
+        return evaluated(best, self.classifier_._class_index(labels), classes, self._baselines, X, texts=texts)
 
     def _measure(self, texts: list[Any], X: Any, y: Labels) -> None:
         """Keep what reports need of the training samples."""
@@ -287,6 +286,20 @@ class TextFit(TextPredictions):
         known = np.flatnonzero(each.class_index >= 0)
         self._baselines = Baselines.of(each.X[known], each.class_index[known], len(self.classifier_.classes_))
         self._evaluation, self._n_samples, self._some_texts = None, len(texts), [texts[row] for row in rows.tolist()]
+
+
+def _fitted_features(
+    vectorizer: TextVectorizer,
+    columns: TableColumns | None,
+    weights: Mapping[str, float],
+    samples: Sequence[Any],
+    *,
+    do_vectors_rerank: bool = True,
+) -> Features:
+    """What makes features of texts, or of rows where there is more than one column, learned from samples."""
+    if columns is None or columns.is_one_text:
+        return vectorizer.fit(samples)
+    return replace(FittedRows.fit(vectorizer, columns, weights, samples), do_vectors_rerank=do_vectors_rerank)
 
 
 # ----- the choice of what is counted in texts: a trial of some recipes, on some of the samples ----------------------

@@ -86,7 +86,7 @@ class TextPredictions(Predictions):
         return TrainingReport(
             n_samples=self._n_samples,
             n_classes=len(self.classes_),
-            n_features=chosen.n_features,
+            n_features=self.classifier_.n_features_in_,
             features=described_features(chosen),
             n_bytes=n_bytes,
             microseconds=microseconds_of(predict, some) if some else None,

@@ -19,7 +19,7 @@ import numpy as np
 from codekin._system.arrays import in_single_precision
 from codekin._system.memory import available_memory, in_units
 from codekin._system.rows import StoredRows
-from codekin.code._graph import GraphCodebook
+from codekin.code.codebook import GraphCodebook
 from codekin.code.tree import label_tree
 from codekin.codebooks import trellis_codebook
 from codekin.fitting.codes import SharedWork
@@ -133,7 +133,7 @@ class Task:
         n_codes: dict[int, int] = {}
         for recipe in recipes:
             n_codes[recipe.width] = max(n_codes.get(recipe.width, 0), recipe.n_codes)
-        of_codes = sum(n * self.codebook(width).work for width, n in n_codes.items())
+        of_codes = sum(n * self.codebook(width).n_bits for width, n in n_codes.items())
         n_ranked = sum(recipe.rerank is not None for recipe in recipes)
         return of_codes + WORK_OF_VECTORS * n_ranked + WORK_OF_MEASURING * len(recipes)
 

@@ -53,6 +53,7 @@ class Classes:
     - ``samples``: the samples as given, for a function of the user if they are not numeric.
     - ``confusion``: returns distances if the samples are not numeric.
     - ``trials``: returns what the learner makes of columns, if there is one.
+    - ``cooccurrences``: returns how often classes occur together in samples of several labels.
     """
 
     features: Callable[[], Any]
@@ -64,6 +65,7 @@ class Classes:
     samples: Any = None
     confusion: Callable[[], ClassDistances] | None = None
     trials: Callable[[], ColumnTrials] | None = None
+    cooccurrences: Callable[[], Any] | None = None
 
     @cached_property
     def numbers(self) -> Any:
@@ -131,6 +133,17 @@ class Classes:
         own: Any = {"n_classes": self.n_classes, "sample_weight": self.sample_weight}
         return class_samples(self.numbers, self.class_index, **own).class_means
 
+    def mixed_vectors(self) -> Any:
+        """Means and co-occurrences of the classes side by side, of equal length."""
+        parts = [sparse.csr_array(part) for part in (self.class_means(), self.known_cooccurrences())]
+        factors = [1 / np.sqrt(np.maximum(part.power(2).sum(axis=1), 1e-300)) for part in parts]
+        return sparse.hstack([part.multiply(own[:, None]) for own, part in zip(factors, parts, strict=True)], "csr")
+
+    def known_cooccurrences(self) -> Any:
+        """How often classes occur together, (n_classes, n_classes)."""
+        assert self.cooccurrences is not None
+        return self.cooccurrences()
+
     def learnability_factors(self) -> ClassDistances:
         return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)
 
@@ -172,11 +185,11 @@ def classes_as_learned(
     - ``distances``: the user's choice.
     - ``n_symbols``: how many symbols a column may have; two say nothing about what the estimator can do.
     """
-    samples = samples.of_each_label()
+    cooccurrences, samples = samples._cooccurrences, samples.of_each_label()
     X, class_index = samples.X, samples.class_index
     if 0 in getattr(X, "shape", ())[1:2] or getattr(X, "nnz", 1) == 0:
         raise ValueError("Nothing can be learned from samples without features. All rows of X are empty.")
-    classes = Classes(lambda: X, class_index, n_classes, samples.weights, distances, rng)
+    classes = Classes(lambda: X, class_index, n_classes, samples.weights, distances, rng, cooccurrences=cooccurrences)
     estimator = getattr(learner, "estimator", None)
     if estimator is None:
         return classes

@@ -32,7 +32,6 @@ from codekin.fitting.plan import Alternatives, Plan
 from codekin.fitting.trial import class_sizes
 from codekin.learners import Checkpoints, EpochReport, Learner, Validation
 from codekin.learners.calibration import calibrate_bits, out_of_fold_margins
-from codekin.learners.compact import compacted
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode
 from codekin.progress import JointProgress, Stopped, report, stage, subscribe
@@ -228,13 +227,15 @@ def compressed(member: FittedCode, plan: Plan, held_out: Samples | None) -> Fitt
     bits: Any = member.bits
     if held_out is not None and plan.prune is not None:
         report("pruning weights")
-        finished = partial(compacted, precision=plan.precision)
-        validation = _accuracy_on(held_out, member.decoder)
-        most = plan.max_bytes
+        validation, most = _accuracy_on(held_out, member.decoder), plan.max_bytes
+
+        def finished(bits: Any, threshold: float | None = None) -> Any:
+            return bits.compacted(plan.precision, threshold)
+
         is_small: Any = {} if most in (None, np.inf) else {"is_small_enough": lambda bits: _bytes_of(bits) <= most}
         bits = bits.pruned(validation, finished=finished, max_loss=plan.prune, **is_small)
     elif plan.precision != "float32":
-        bits = compacted(bits, plan.precision)
+        bits = bits.compacted(plan.precision)
     return replace(member, bits=bits)
 
 

@@ -24,7 +24,7 @@ from codekin.fitting.temperature import Temperature, fit_temperature
 from codekin.fitting.trial import Trial, corrected_for_sizes, hold_out_samples
 from codekin.learners.training import Callbacks
 from codekin.model import FittedCode, Model
-from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import ClassPrior
 from codekin.progress import stage
 from codekin.samples import Samples
 from codekin.states import tree_arrays

@@ -35,7 +35,7 @@ from codekin.learners.tree_bits import TreeBits
 from codekin.learners.tree_samples import BYTES_PER_FEATURE, BYTES_PER_WEIGHT
 from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import LARGEST_GAP
-from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import ClassPrior
 from codekin.model.reranking import NUMBERS_OF_INDEX
 from codekin.samples import Samples
 from codekin.states import SavedClassifier, State
@@ -326,7 +326,7 @@ def bytes_on_disk(model: Model, loss: Loss, parts: SavedClassifier) -> int:
     """The size of a fitted classifier with ``parts``, a report on all bits and all trials that there may be."""
     report = fit_report(model, loss, None, {"budget": "x" * 64}).as_dict()
     widest = {name: WIDEST if value is None or isinstance(value, float) else value for name, value in report.items()}
-    n_measured = 0 if model.codebook.is_lazy else model.n_bits
+    n_measured = 0 if model.codes[0].code.codebook.is_lazy else model.n_bits
     widest |= {"bit_losses": [WIDEST] * n_measured, "trials": ["x" * BYTES_PER_TRIAL] * (2 * MAX_TRIALS)}
     return State.of(model, replace(parts, report=widest, temperature=WIDEST)).n_bytes
 

@@ -191,9 +191,10 @@ def leaf_assignment(
     """Which class is at which leaf of a tree.
 
     "halving" sorts the classes so that halves, halves of halves and so on hold classes with similar means, which makes
-    the nodes of the tree clusters of classes; "learnability" does so with the factors of learnability instead of means.
-    Both can do with a ``share`` of the features. "preserving" takes the depth-first order of the known class tree,
-    "breaking" the same with neighbours as far apart as the tree allows.
+    the nodes of the tree clusters of classes; "learnability" does so with the factors of learnability instead of means,
+    "cooccurrence" with the labels that samples have together, "mixed" with these and the means. They can do with a
+    ``share`` of the features. "preserving" takes the depth-first order of the known class tree, "breaking" the same
+    with neighbours as far apart as the tree allows.
     """
     leaves = np.arange(classes.n_classes)
     if policy in ("random", "identity"):
@@ -205,8 +206,17 @@ def leaf_assignment(
     return Assignment(leaf_of_class, method=policy), None
 
 
+VECTORS: dict[str, Callable[[Classes], Any]] = {
+    "halving": Classes.class_means,
+    "learnability": Classes.learnability_factors,
+    "cooccurrence": Classes.known_cooccurrences,
+    "mixed": Classes.mixed_vectors,
+}
+"""The vectors of classes that an order halves."""
+
+
 def _halved(policy: str, classes: Classes, rng: np.random.Generator, share: float) -> IntArray:
-    found = classes.class_means() if policy == "halving" else classes.learnability_factors()
+    found = VECTORS[policy](classes)
     vectors: Any = getattr(found, "factors", found)
     if share < 1:
         vectors = vectors[:, rng.permutation(vectors.shape[1])[: math.ceil(share * vectors.shape[1])]]

@@ -336,14 +336,15 @@ def _make_codebook(
     else:
         make, name = choice, getattr(choice, "__name__", "given")
     wanted = inspect.signature(make).parameters
-    arguments: dict[str, Any] = {**symbol_parameters(n_symbols)}
+    empty, parameter = inspect.Parameter.empty, wanted.get("n_symbols")
+    # A given function keeps a default of its own for two symbols.
+    takes_any = parameter is not None and (isinstance(choice, str) or parameter.default is empty)
+    arguments: dict[str, Any] = {"n_symbols": n_symbols} if takes_any else {**symbol_parameters(n_symbols)}
     if not arguments.keys() <= wanted.keys():
         names = [repr(key) for key, each in CODEBOOKS.items() if "n_symbols" in inspect.signature(each).parameters]
         raise ValueError(
             f"The {name} codebook has two symbols. Got n_symbols={n_symbols}; use 2, or one of {', '.join(names)}."
         )
-    if "n_symbols" in wanted and wanted["n_symbols"].default is inspect.Parameter.empty:
-        arguments["n_symbols"] = n_symbols
     if "n_bits" in wanted and n_bits is not None:
         arguments["n_bits"] = n_bits
     if "rng" in wanted:
@@ -358,7 +359,7 @@ def _make_codebook(
         arguments["column_trials"] = classes.trials()
     if "class_tree" in wanted:
         # A tree is computed only for codebooks that need one.
-        is_needed = wanted["class_tree"].default is inspect.Parameter.empty
+        is_needed = wanted["class_tree"].default is empty
         arguments["class_tree"] = classes.tree if is_needed else classes.distances.tree
     missing = "" if isinstance(choice, str) else missing_arguments(make, [classes.n_classes], arguments)
     if missing:

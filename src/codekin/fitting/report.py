@@ -13,6 +13,7 @@ import numpy as np
 from codekin._system.memory import in_units
 from codekin._system.messages import counted
 from codekin._system.rows import StoredRows
+from codekin._system.tables import html_of_lines
 from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import ClassDistances
 from codekin.code import FloatArray
@@ -160,6 +161,10 @@ class FitReport:
         """A few lines for the terminal."""
         return report_text(self)
 
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return html_of_lines(str(self))
+
     @property
     def _words(self) -> Words:
         return WORDS[kind_of_matrix(n_symbols=self.n_symbols)]
@@ -230,6 +235,10 @@ class TrainingReport:
         """All numbers as plain values for JSON; the details are those of ``details.as_dict()``."""
         evaluation = None if self.evaluation is None else self.evaluation.as_dict()
         return {**vars(self), "evaluation": evaluation, "details": self.details.as_dict()}
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks, with the tables of the classes."""
+        return html_of_lines(str(self)) + getattr(self.evaluation, "_tables_html", "")
 
     def __str__(self) -> str:
         """Lines for people."""
@@ -350,17 +359,17 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
 
     Samples of class -1, which the model does not know, are errors; bits have no losses for them.
     """
-    class_index, n_samples = samples.class_index, len(samples.class_index)
-    if model.codebook.is_lazy or samples.labels is not None:
+    class_index, n_samples, codebook = samples.class_index, len(samples.class_index), model.codes[0].code.codebook
+    if codebook.is_lazy or samples.labels is not None:
         predicted = np.concatenate([model.predict(block) for _, block in _blocks(samples.X, n_samples, 4096)])
         return {"n_measured": n_samples, "error": float((~samples.is_label(predicted[:, None])).mean())}
     total, n_wrong, n_certified = np.zeros(model.n_bits), 0, 0
-    step = max(MARGINS_PER_BLOCK // (model.n_bits * model.codebook.n_symbols // 2), 256)
+    step = max(MARGINS_PER_BLOCK // (model.n_bits * codebook.n_symbols // 2), 256)
     for rows, block in _blocks(samples.X, n_samples, step):
         margins, known = model.margins(block), np.flatnonzero(class_index[rows] >= 0)
         own = margins if len(known) == len(margins) else margins[known]
         if len(known):
-            losses = model.codebook.bit_losses(own, model.coding_matrix, class_index[rows][known], loss)
+            losses = codebook.bit_losses(own, model.coding_matrix, class_index[rows][known], loss)
             total += losses * len(known)
         if model.ranking is not None:
             best = model.ranked.candidates(block, np.split(margins, len(model.codes), axis=1), 1, model.ranking)
@@ -371,7 +380,7 @@ def measured(model: Model, loss: Loss, samples: Samples) -> dict[str, Any]:
     n_known = int((class_index >= 0).sum())
     bit_losses = total / n_known if n_known else np.zeros(0)
     epsilon = float(bit_losses.mean()) if n_known else nan
-    bound = nan if model.decoder.is_learned else model.codebook.error_bound(epsilon, loss)
+    bound = nan if model.decoder.is_learned else codebook.error_bound(epsilon, loss)
     return {
         "n_measured": n_samples,
         "bit_losses": bit_losses,

@@ -18,7 +18,8 @@ from scipy.special import logsumexp
 from codekin._system.memory import give_back
 from codekin._system.rows import StoredRows
 from codekin.code import FloatArray, IntArray
-from codekin.code._graph import GraphCodebook, RankingConstants
+from codekin.code.codebook import GraphCodebook
+from codekin.code.types import RankingConstants
 from codekin.fitting.codes import CodesToLearn, LearnedCode
 from codekin.fitting.footprint import check_ranking_needs
 from codekin.fitting.learned_vectors import (

@@ -258,7 +258,7 @@ EXTREME_SETTINGS = table_of(
     Setting(
         "assignment",
         AUTO,
-        "Which class gets which codeword; halving is for trees, and chooses one.",
+        "Which class gets which codeword; halving, cooccurrence and mixed are for trees.",
         check=partial(check_assignment_choice, more_names=(AUTO,), codes=EVERY_CODE),
         auto="learnability for 100 to 50,000 classes on narrow trellises, halving on trees, else preserving; "
         "with a taxonomy, a trial chooses",

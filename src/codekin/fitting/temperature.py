@@ -64,7 +64,8 @@ def fit_temperature(model: Model, held_out: Samples, usual: float | None = None)
         return Temperature()
     known = known[:: -(-len(known) // MOST_FOR_TEMPERATURE)]
     X, classes = held_out.X[known], held_out.class_index[known]
-    likelihood = code_log_proba(model, model.lazy_margins(X), classes[:, None])
+    margins = model.lazy_margins(X)
+    likelihood = code_log_proba(model, margins, classes[:, None])
 
     def loss(temperature: float) -> float:
         report(STAGE, detail=f"trying {temperature:.3g}")
@@ -74,18 +75,18 @@ def fit_temperature(model: Model, held_out: Samples, usual: float | None = None)
     value = least_at(loss)
     report("measuring the probabilities")
     of_ranking = 1.0 if model.ranking is None else model.ranking.temperature
-    (nll_before, ece_before), (nll, ece) = _measures(model, X, classes, [(1.0, 1.0), (value, of_ranking)])
+    (nll_before, ece_before), (nll, ece) = _measures(model, X, margins, classes, [(1.0, 1.0), (value, of_ranking)])
     return Temperature(value, nll_before, nll, ece_before, ece)
 
 
 def _measures(
-    model: Model, X: Any, class_index: IntArray, temperatures: list[tuple[float, float]]
+    model: Model, X: Any, margins: tuple[Any, ...], class_index: IntArray, temperatures: list[tuple[float, float]]
 ) -> list[tuple[float, float]]:
     """The mean negative log-likelihood and the expected calibration error, for some temperatures of code and ranking.
 
-    Margins and candidates are computed once.
+    Candidates are listed once.
     """
-    margins, own, ranking, measures = model.lazy_margins(X), class_index[:, None], model.ranking, []
+    own, ranking, measures = class_index[:, None], model.ranking, []
     found = None if ranking is None else model.ranked.candidates(X, margins, None, ranking)
     for temperature, of_ranking in temperatures:
         classes = model.decoder.most_probable(margins[0], 1, temperature)[0] if found is None else found.classes

@@ -63,23 +63,21 @@ def most_accurate(choices: Iterable[Choice], accuracy: Callable[[Choice], float]
 
 
 def hold_out_samples(samples: Samples, rng: np.random.Generator, *, is_copied: bool = True) -> Holdout:
-    """Hold out at most a tenth of the samples; every class keeps at least one.
+    """Hold out at most a tenth of the samples, of several labels as if they came later; every class keeps at least one.
 
     If every class has a single sample, nothing can be held out: all samples are in both sets. Without a copy, samples
     that are held out get class -1 among those to learn from.
     """
     class_index = samples.class_index
     shuffled = rng.permutation(len(class_index))
-    _, first = np.unique(class_index[shuffled], return_index=True)
     may_go = np.ones(len(class_index), dtype=bool)
-    may_go[first] = False
+    may_go[samples._one_of_each_class(shuffled)] = False
     is_held = np.zeros(len(class_index), dtype=bool)
     is_held[shuffled[may_go][: max(1, round(HELD_OUT_SHARE * len(class_index)))]] = True
     kept = np.flatnonzero(~is_held)
-    return Holdout(
-        samples._without(is_held, is_copied=is_copied),
-        samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory(),
-    )
+    to_learn = samples._without(is_held, is_copied=is_copied)
+    held_out = samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory()
+    return Holdout(to_learn, held_out._as_if_new(to_learn))
 
 
 def hold_out_classes(samples: Samples, n_classes: int) -> Holdout:

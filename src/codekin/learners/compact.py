@@ -228,8 +228,6 @@ def compacted(bits: Any, precision: Precision, threshold: float | None = None) -
     """
     if precision not in PRECISIONS:
         raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
-    if hasattr(bits, "compacted"):
-        return (bits if threshold is None else bits.sparse(threshold)).compacted(precision)  # those of a tree
     if threshold is not None and isinstance(bits, LinearBits):
         is_whole = precision == "float32"
         return bits.sparse(threshold) if is_whole else CompactSparseLinearBits.of(bits, precision, threshold)

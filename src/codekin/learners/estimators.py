@@ -7,7 +7,6 @@ logarithm of a product of probabilities, and a column that ignores a class adds 
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -172,20 +171,6 @@ def way_of_learning(estimator: Any) -> str:
 def last_step(estimator: Any) -> Any:
     """The last step of a pipeline, or the learner itself."""
     return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-
-
-def predictors_of_classes(learned: Any, classes: IntArray) -> list[Any]:
-    """A predictor of two sides for each of some classes, with its weights in a fit of all classes at once."""
-    predictors = []
-    for k in classes:
-        own, last = copy(learned), copy(last_step(learned))
-        last.coef_ = last.coef_[k : k + 1].copy(order="C")
-        last.intercept_ = last.intercept_[k : k + 1].copy() if np.ndim(last.intercept_) else last.intercept_
-        last.classes_ = np.arange(2)
-        if hasattr(own, "steps"):
-            own.steps = [*own.steps[:-1], (own.steps[-1][0], last)]
-        predictors.append(own if hasattr(own, "steps") else last)
-    return predictors
 
 
 LEAST_PROBABILITY = 1e-3

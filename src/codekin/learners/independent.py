@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
@@ -29,7 +30,6 @@ from codekin.learners.estimators import (
     is_per_sample,
     is_plain_linear,
     natural_loss,
-    predictors_of_classes,
     seeded,
     symbol_margins,
     way_of_learning,
@@ -169,19 +169,7 @@ class IndependentBits:
         return codebook.loss_of_margins(natural_loss(self.estimator))
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
-        """Learn every bit of a code.
-
-        Parameters
-        ----------
-        samples : Samples
-            Those of class -1 are left out.
-        code : Code
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        EstimatorBits
-        """
+        """Learn every bit of a code; samples of class -1 are left out."""
         from sklearn.utils import get_tags
 
         check_kind(self, code.codebook)
@@ -216,8 +204,6 @@ class IndependentBits:
         -------
         EstimatorBits
         """
-        from copy import deepcopy
-
         check_kind(self, code.codebook)
         seeds = _draw_seeds(code.n_bits, rng)
         begun = [seeded(self.estimator, int(seed)) for seed in seeds] if bits is None else deepcopy(bits.predictors)
@@ -240,7 +226,7 @@ class BitsAtOnce(IndependentBits):
 
     def fit(self, samples: Samples, code: Code, *, rng: np.random.Generator) -> EstimatorBits:
         """A predictor for each bit, with the weights of the class whose bit it is."""
-        weights = np.ones(len(samples)) if samples.weights is None else np.asarray(samples.weights)
+        weights = np.ones(samples.class_index.shape) if samples.weights is None else np.asarray(samples.weights)
         rows = np.flatnonzero((samples.class_index >= 0) & (weights > 0))
         if len(np.unique(samples.class_index[rows])) < code.n_classes or self.fit_params:
             return super().fit(samples, code, rng=rng)
@@ -250,10 +236,22 @@ class BitsAtOnce(IndependentBits):
         for task in [self.tasks.popleft() for _ in range(code.n_bits) if self.tasks]:
             with task.around(learned):
                 pass
-        X = samples.X if len(rows) == len(samples) else rows_at(samples.X, rows)
+        X = samples.X if len(rows) == len(weights) else rows_at(samples.X, rows)
         learned.fit(X, samples.class_index[rows], **own)
-        predictors = predictors_of_classes(learned, code.coding_matrix.argmax(axis=0))
+        predictors = [_predictor_of_class(learned, k) for k in code.coding_matrix.argmax(axis=0)]
         return EstimatorBits(predictors, are_joint=way_of_learning(learned) == "jointly")
+
+
+def _predictor_of_class(learned: Any, k: int) -> Any:
+    """A predictor of two sides for one of the classes, with its weights in a fit of all classes at once."""
+    own = last = copy(learned)
+    if hasattr(own, "steps"):
+        last = copy(own.steps[-1][1])
+        own.steps = [*own.steps[:-1], (own.steps[-1][0], last)]
+    last.coef_ = last.coef_[k : k + 1].copy(order="C")
+    last.intercept_ = last.intercept_[k : k + 1].copy() if np.ndim(last.intercept_) else last.intercept_
+    last.classes_ = np.arange(2)
+    return own
 
 
 @dataclass(frozen=True, eq=False)

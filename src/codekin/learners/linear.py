@@ -151,6 +151,12 @@ class LinearForm(ABC):
         flat = self.weights.ravel()
         return np.asarray(np.abs(flat[:: max(1, flat.size // QUANTILE_SAMPLE)]))
 
+    def compacted(self, precision: Any, threshold: float | None = None) -> Any:
+        """The same predictors with narrow weights, as :func:`codekin.learners.compact.compacted` makes them."""
+        from codekin.learners.compact import compacted
+
+        return compacted(self, precision, threshold)
+
     def pruned(
         self,
         validation: Validation,

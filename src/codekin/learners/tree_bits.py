@@ -22,9 +22,6 @@ from codekin.code.tree import TreeGraph
 from codekin.learners.compact import PRECISIONS, Precision
 from codekin.learners.linear import KEPT_SHARES, QUANTILE_SAMPLE, Float32Array, LinearForm, LinearRows
 
-BYTES_PER_CHUNK = 36
-"""For the weights of one feature in one node, while all nodes are put together: where they begin, and their order."""
-
 FILLED_SHARE = 0.2
 """A chunk with weights for this share of a node's children has zeros for the others while it predicts, at most four for
 each weight: adding a whole row is several times as fast as looking up children."""
@@ -163,8 +160,10 @@ class TreeBits(LinearForm):
             curvatures=curvatures,
         )
 
-    def compacted(self, precision: Precision) -> TreeBits:
-        """The same predictors with weights of this precision, which cannot learn further."""
+    def compacted(self, precision: Precision, threshold: float | None = None) -> TreeBits:
+        """The same predictors with weights of this precision, which cannot learn further, without small ones."""
+        if threshold is not None:
+            return self.sparse(threshold).compacted(precision)
         if precision not in PRECISIONS:
             raise ValueError(f"The 'precision' parameter must be one of {list(PRECISIONS)}. Got {precision!r} instead.")
         own, values = replace(self, curvatures=None), self.values
@@ -272,23 +271,22 @@ class LearnedNode(NamedTuple):
     weights: Float32Array
     curvatures: Float32Array
 
-    @property
-    def nbytes(self) -> int:
-        """What it takes until all nodes are put together."""
-        return sum(array.nbytes for array in self) + BYTES_PER_CHUNK * len(self.features)
-
 
 def gathered(
     tree: TreeGraph,
     n_features: int,
     found: dict[int, LearnedNode],
     bias: Float32Array | None,
-    link: str = "softmax",
     *,
+    link: str,
+    temperature: float,
     learns_on: bool,
     n_threads: int | None,
 ) -> TreeBits:
-    """The weights of all nodes, feature by feature; without a bias, it is the last feature. Empties ``found``."""
+    """The weights of all nodes, feature by feature; without a bias, it is the last feature. Empties ``found``.
+
+    Margins are divided by the temperature.
+    """
     from codekin.kernels.label_tree import put_chunks
 
     nodes = sorted(found)
@@ -327,6 +325,8 @@ def gathered(
         children, weights = children[:n_kept], weights[:n_kept]
         curvatures = None if curvatures is None else curvatures[:n_kept]
     counts = np.bincount(features, minlength=n_features)
+    for values in (weights, bias) if temperature != 1 else ():
+        np.multiply(values, np.float32(1 / temperature), out=values)
     return TreeBits(tree, counts, node_of_chunk, lengths, children, weights, None, bias, curvatures, n_threads, link)
 
 

@@ -33,6 +33,8 @@ from codekin.samples import Samples
 STAGE = "learning the nodes of the tree"
 N_CHECKPOINTS = 20
 """How many checkpoints a training leaves, after about equal amounts of work."""
+BYTES_PER_CHUNK = 36
+"""For the weights of one feature in one node, while all nodes are put together: where they begin, and their order."""
 PARTS, COUNTED_BY = ("features", "lengths", "children", "weights"), ("n_chunks", "n_chunks", "n_weights", "n_weights")
 """Of a learned node, as they are saved, and the array with their numbers."""
 
@@ -163,7 +165,7 @@ class FinishedNodes:
             if self._checkpoints is not None and (self._done - self._saved) * N_CHECKPOINTS >= self._total:
                 self._save(self._checkpoints)
             report(STAGE, self._done, self._total)
-            self._kept(learned.nbytes)
+            self._kept(_bytes_kept(learned))
 
     def _save(self, checkpoints: Checkpoints) -> None:
         """Write a file with the nodes that are in none; those before it stay."""
@@ -191,7 +193,12 @@ class FinishedNodes:
         if not self.nodes.keys() <= self._work.keys():
             raise CheckpointError(f"The checkpoint in {saved.folder} has nodes that the tree does not have.")
         self._files = list(saved.progress["files"])
-        self._kept(sum(node.nbytes for node in self.nodes.values()))
+        self._kept(sum(map(_bytes_kept, self.nodes.values())))
+
+
+def _bytes_kept(node: LearnedNode) -> int:
+    """What a node takes until all are put together."""
+    return sum(array.nbytes for array in node) + BYTES_PER_CHUNK * len(node.features)
 
 
 SHARES_PER_WORKER = 16
@@ -269,7 +276,7 @@ def _fitted(
         "curvature": passes.steps.curvature,
         "n_samples": len(own.leaves),
         "n_features": own.n_features,
-        "samples_checksum": given.checksum + own.checksum,
+        "samples_checksum": given.checksum + own.targets,
         "tree_checksum": checksum(tree.first_bits, tree.spans, code.assignment.codeword_of_class),
     }
     del given  # its weights and classes by row
@@ -295,8 +302,10 @@ def _fitted(
     # The bias of earlier bits corrects for the class sizes.
     bias = None if own.has_bias else np.zeros(tree.n_edges, np.float32) if begun is None else begun.bias
     n_features = own.n_features - own.has_bias
-    bits = gathered(tree, n_features, found, bias, own.link, learns_on=learns_on, n_threads=learner.n_threads)
-    return own.as_log_odds(bits, getattr(learner, "usual_temperature", 1.0))
+    # Softmax needs only the differences of margins, log-odds their size.
+    temperature = getattr(learner, "usual_temperature", 1.0) if own.link == "logistic" else 1.0
+    how: Any = {"link": own.link, "temperature": temperature, "learns_on": learns_on, "n_threads": learner.n_threads}
+    return gathered(tree, n_features, found, bias, **how)
 
 
 def _learn(job: _Job, nodes: Sequence[int], done: Callable[[int, LearnedNode], None]) -> None:

@@ -20,7 +20,6 @@ from codekin.code import Code, FloatArray, IntArray
 from codekin.code.tree import TreeGraph
 from codekin.learners.label_sets import NodeSets
 from codekin.learners.training_rows import StreamedRows, TrainingRows, checksum, compressed_rows, training_rows
-from codekin.learners.tree_bits import TreeBits
 from codekin.samples import Samples
 
 SHARE_OF_BLOCK = 4
@@ -56,6 +55,7 @@ class TreeSamples:
     - ``entries_before``: how many entries the samples before each place have.
     - ``mean_squared_norm``: of the samples that are not empty.
     - ``bytes_per_sample``: what learning takes for each sample and child, besides the rows.
+    - ``targets``: a checksum of the labels, if samples may have several.
     """
 
     tree: TreeGraph
@@ -69,6 +69,7 @@ class TreeSamples:
     mean_squared_norm: float
     bytes_per_sample: int = 0
     first_place: int = 0
+    targets: str = ""
     link: ClassVar[str] = "softmax"
     """From the margins of a node's children to their probabilities."""
     bytes_per_target: ClassVar[int] = 0
@@ -116,15 +117,6 @@ class TreeSamples:
             learner.bytes_per_sample,
             **further,
         ), given
-
-    @property
-    def checksum(self) -> str:
-        """What to add to a checksum of the rows."""
-        return ""
-
-    def as_log_odds(self, bits: TreeBits, usual_temperature: float) -> TreeBits:  # noqa: ARG002
-        """The bits as they are: only the differences of their margins count."""
-        return bits
 
     def span(self, node: int) -> tuple[int, int]:
         """The first place of a node and one past its last."""
@@ -290,25 +282,12 @@ class SharedSamples(TreeSamples):
 
     There always is a bias, since most children are improbable.
 
-    - ``targets``: a checksum of the labels.
     """
 
     of_nodes: NodeSets | None = None
-    targets: str = ""
     link: ClassVar[str] = "logistic"
     bytes_per_target: ClassVar[int] = 5
     """Of each sample and child: whether it is below, also as a sign."""
-
-    @property
-    def checksum(self) -> str:
-        """That of the labels."""
-        return self.targets
-
-    def as_log_odds(self, bits: TreeBits, usual_temperature: float) -> TreeBits:
-        """The bits with margins divided by the usual temperature of their learner; the weights are changed in place."""
-        for values in (bits.weights, bits.bias):
-            np.multiply(values, np.float32(1 / usual_temperature), out=values)
-        return bits
 
     def span(self, node: int) -> tuple[int, int]:
         """The first place of a node and one past its last."""

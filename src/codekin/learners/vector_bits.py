@@ -217,8 +217,8 @@ class VectorBits(LinearForm):
         """The weights as a sparse matrix of shape (n_features, n_bits)."""
         return sparse.csr_array(self.linear_rows().weights)
 
-    def compacted(self, precision: str) -> VectorBits:
-        """The same predictors: they have one byte per weight."""
+    def compacted(self, precision: str, threshold: float | None = None) -> VectorBits:  # noqa: ARG002
+        """The same predictors: they have one byte per weight, and none is small."""
         if precision != "int8":
             raise ValueError(
                 f"The vectors of classes of dense samples are stored as int8. Got precision={precision!r}."

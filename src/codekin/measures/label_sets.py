@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin._system.messages import counted
+from codekin._system.tables import html_of_lines
 from codekin.code import FloatArray, IntArray
 from codekin.measures.predictions import confidence_error
 
@@ -72,6 +73,10 @@ class LabelEvaluation:
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain values for JSON."""
         return asdict(self)
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return html_of_lines(str(self))
 
     def __str__(self) -> str:
         """A few lines for people."""

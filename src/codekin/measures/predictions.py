@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from codekin._system.messages import counted
+from codekin._system.tables import html_of_lines
 from codekin.classes import ClassTree
 from codekin.code import FloatArray, IntArray
+from codekin.measures.by_class import ENOUGH_SAMPLES, ClassErrors, ClassReport, classes_of
 
-__all__ = ["ClassErrors", "Evaluation", "PredictionMeasures", "prediction_measures"]
+__all__ = ["Evaluation", "PredictionMeasures", "prediction_measures"]
 
 N_BINS = 15
 """Of the confidence, for the expected calibration error."""
@@ -138,33 +140,8 @@ BETTER_MEAN = (
     "The nearest class mean is better than this model: try rerank learned or centroid, or more samples per class."
 )
 N_BEST = 5
-N_WORST = 10
-ENOUGH_SAMPLES = 5
-"""Of a class, to say how well it is recognised."""
 MOST_COMPARED = 5_000
 """How many samples are compared with all class means."""
-
-
-@dataclass(frozen=True)
-class ClassErrors:
-    """How often a class is recognised, and what it is taken for instead.
-
-    Parameters
-    ----------
-    label : str or int
-        The class.
-    n_samples : int
-        How many samples it has.
-    n_right : int
-        How many of them are recognised.
-    taken_for : tuple of (str or int, int)
-        The labels that were predicted instead, at most three, the most frequent first, and how often.
-    """
-
-    label: Any
-    n_samples: int
-    n_right: int
-    taken_for: tuple[tuple[Any, int], ...]
 
 
 @dataclass(frozen=True)
@@ -189,6 +166,8 @@ class Evaluation:
         The ten classes with the smallest share of recognised samples, among those with at least five.
     n_classes : int or None
         How many classes the model has.
+    by_class : ClassReport or None
+        More about the classes: those that are confused, rare, or perhaps to be merged or split.
     """
 
     n_samples: int
@@ -199,14 +178,25 @@ class Evaluation:
     nearest_centroid: float | None = None
     worst_classes: tuple[ClassErrors, ...] = ()
     n_classes: int | None = None
+    by_class: ClassReport | None = field(default=None, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields as plain values for JSON."""
-        return asdict(self)
+        """All fields as plain values for JSON, without ``by_class``, which has an ``as_dict`` of its own."""
+        plain = asdict(replace(self, by_class=None))
+        del plain["by_class"]
+        return plain
 
     def __str__(self) -> str:
         """A few lines for people."""
         return evaluation_text(self)
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks, with the tables of the classes."""
+        return html_of_lines(str(self)) + self._tables_html
+
+    @property
+    def _tables_html(self) -> str:
+        return "" if self.by_class is None else self.by_class._repr_html_()
 
 
 def evaluation_text(each: Any, what: str = "sample", which: str = "") -> str:
@@ -242,12 +232,16 @@ def evaluated(
     labels: NDArray[Any],
     baselines: Baselines | None = None,
     X: Any = None,
+    *,
+    texts: Sequence[Any] | None = None,
 ) -> Evaluation:
     """How good the predicted classes of samples are, best first, compared with baselines if there are any.
 
-    ``class_index`` has -1 for labels that the model does not know; ``X`` are the samples that baselines predict.
+    ``class_index`` has -1 for labels that the model does not know; ``X`` are the samples that baselines predict, and
+    ``texts`` what people read of them.
     """
     measures = prediction_measures(best_classes, class_index, at=(N_BEST,))
+    by_class = classes_of(best_classes[:, 0], class_index, labels, X, texts)
     most_frequent, nearest = (None, None) if baselines is None else baselines.accuracies(X, class_index)
     return Evaluation(
         n_samples=len(class_index),
@@ -256,34 +250,10 @@ def evaluated(
         top_5=measures.recall_at[N_BEST],
         most_frequent=most_frequent,
         nearest_centroid=nearest,
-        worst_classes=worst_classes(best_classes[:, 0], class_index, labels),
+        worst_classes=by_class.worst,
         n_classes=len(labels),
+        by_class=by_class,
     )
-
-
-def worst_classes(predicted: IntArray, class_index: IntArray, labels: NDArray[Any]) -> tuple[ClassErrors, ...]:
-    """The classes with the smallest share of recognised samples; among equals, those with more samples first.
-
-    Examples
-    --------
-    >>> predicted, true = np.array([0, 1, 1, 2, 0, 1, 1, 1]), np.array([0, 0, 0, 0, 0, 1, 1, 1])
-    >>> worst_classes(predicted, true, np.array(["cat", "dog", "cow"]))
-    (ClassErrors(label='cat', n_samples=5, n_right=2, taken_for=(('dog', 2), ('cow', 1))),)
-    """
-    known = class_index >= 0
-    true, guess = class_index[known], predicted[known]
-    n_samples = np.bincount(true, minlength=len(labels))
-    n_right = np.bincount(true[true == guess], minlength=len(labels))
-    share = n_right / np.maximum(n_samples, 1)
-    order = np.lexsort((-n_samples, share))
-    worst = order[(n_samples[order] >= ENOUGH_SAMPLES) & (share[order] < 1)][:N_WORST]
-    names, found = labels.tolist(), []
-    for k in worst.tolist():
-        others, counts = np.unique(guess[(true == k) & (guess != k)], return_counts=True)
-        first = np.argsort(-counts, kind="stable")[:3]
-        taken_for = tuple((names[others[i]], int(counts[i])) for i in first.tolist())
-        found.append(ClassErrors(names[k], int(n_samples[k]), int(n_right[k]), taken_for))
-    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,7 @@ from codekin.decoding.losses import LossLike
 from codekin.learners import FittedBits
 from codekin.learners.linear import single_margins
 from codekin.model.paths import RANKED, RankedPaths
-from codekin.model.prior import ClassPrior
-from codekin.model.probabilities import Marginals, code_log_proba
+from codekin.model.probabilities import ClassPrior, Marginals, code_log_proba
 from codekin.model.reranking import CANDIDATES_PER_BLOCK, Candidates, RankedCodes, Reranking, with_candidates
 from codekin.samples import rows_at
 

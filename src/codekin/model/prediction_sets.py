@@ -37,9 +37,12 @@ class SetCalibration:
 
     - ``scores`` of shape (n_samples,): minus the logarithms of their probabilities, in increasing order, in single
       precision; infinite for samples whose class the model does not know.
+    - ``min_probability``: how probable an answer must be to be given, for the precision ``min_precision``; 0 gives all.
     """
 
     scores: NDArray[np.float32] = field(repr=False)
+    min_probability: float = 0.0
+    min_precision: float = 0.0
 
     @classmethod
     def of(cls, log_probabilities: FloatArray) -> SetCalibration:
@@ -50,6 +53,8 @@ class SetCalibration:
         scores = self.scores
         if scores.ndim != 1 or not len(scores) or scores.dtype != np.float32 or not (scores[1:] >= scores[:-1]).all():
             raise ValueError("The scores of held-out samples must be sorted numbers in single precision.")
+        check_share(self.min_probability, "min_probability")
+        check_share(self.min_precision, "min_precision")
 
     def largest_score(self, coverage: float) -> np.float32:
         """The score up to which a class is in a set."""
@@ -67,6 +72,23 @@ class SetCalibration:
                 f"{n:,} calibration samples."
             )
         return np.float32(self.scores[place - 1])
+
+
+def check_share(value: Any, name: str) -> None:
+    """Raise unless a value is a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
+        raise ValueError(f"The '{name}' parameter must be between 0 and 1. Got {value!r} instead.")
+
+
+def sure_classes(model: Model, X: Any, least: float) -> tuple[IntArray, FloatArray]:
+    """The most probable class of each sample, -1 where it is less probable than ``least``, and its probability."""
+    classes, probabilities = model.top_k_proba(X, 1)
+    return np.where(probabilities[:, 0] >= least, classes[:, 0], -1), probabilities[:, 0]
+
+
+def answer_names(labels: NDArray[Any]) -> NDArray[Any]:
+    """The labels as Python's objects, and last None, the answer -1."""
+    return np.array([*labels.tolist(), None], dtype=object)
 
 
 def as_scores(log_probabilities: FloatArray) -> NDArray[np.float32]:

@@ -2,21 +2,26 @@
 
 Marginal probabilities are a falling function of the loss, the same for all classes: isotonic regression on held-out
 samples, with straight lines between its steps. So no kind of code needs rules of its own, and classes keep their order.
+
+All that is known about a sample without features, such as a text without known words, is how frequent classes are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from codekin._system.rows import n_samples_in
+from codekin._system.arrays import as_narrow
+from codekin._system.rows import Row, StoredRows, n_samples_in
 from codekin.code import FloatArray, IntArray
-from codekin.samples import as_indicator
+from codekin.decoding.decoder import SingleBest
+from codekin.samples import Samples, as_indicator
 
 if TYPE_CHECKING:
     from codekin.measures import LabelEvaluation
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
 FIRST_LIST, GROWTH, LISTED_AT_ONCE = 16, 4, 1 << 12
 """How many classes are listed at first, how many times more if these are too few, for how many samples at a time."""
 DEFAULT_THRESHOLD = 0.5
+LISTED = 50
+"""How many labels of each sample are looked at for thresholds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +128,38 @@ def code_log_proba(model: Model, margins: Any, classes: IntArray) -> Callable[[f
     return at
 
 
+def with_threshold(model: Model, least: float | None) -> Model:
+    """A model of several labels per sample that predicts all with at least this probability; None changes nothing."""
+    if least is None or model.marginals is None:
+        return model
+    return replace(model, marginals=replace(model.marginals, thresholds=np.array([least])))
+
+
+def decisions(model: Model, X: Any) -> FloatArray:
+    """Minus the loss of each class, of two their difference; with several labels, above 0 for predicted ones."""
+    losses, own = model.class_losses(X), model.marginals
+    if own is None:
+        return np.asarray(losses[:, 0] - losses[:, 1] if model.n_classes == 2 else -losses, dtype=np.float64)
+    below, least = np.interp(-own.thresholds, -own.probabilities, own.losses) - losses, np.finfo(np.float64).tiny
+    return np.where(model.proba(X) >= own.thresholds, np.maximum(below, least), np.minimum(below, 0.0))
+
+
+def with_chosen(model: Model, X: Any, labels: sparse.csr_array, aim: str | float, *, per_label: bool) -> Model:
+    """A model with the thresholds that :func:`codekin.measures.label_thresholds` chooses on validation samples."""
+    from codekin.measures import label_thresholds
+
+    if model.marginals is None:
+        raise ValueError("Thresholds are for models of several labels per sample. Got a model of one.")
+    best, probabilities = model.top_k_proba(X, min(LISTED, model.n_classes))
+    chosen = label_thresholds(best, probabilities, labels, aim, per_label=per_label)
+    return replace(model, marginals=replace(model.marginals, thresholds=chosen))
+
+
+def with_sets(model: Model, **known: Any) -> Model:
+    """A model that knows in what form it predicts sets of labels, and of how many samples; the same if it has none."""
+    return model if model.marginals is None else replace(model, marginals=replace(model.marginals, **known))
+
+
 def probable_labels(model: Model, X: Any) -> sparse.csr_array:
     """The classes that are as probable as their thresholds ask, as an indicator of shape (n_samples, n_classes)."""
     parts = []
@@ -171,3 +210,93 @@ def check_one_label(model: Model, what: str) -> None:
     """Raise for a model of several labels per sample; ``what`` begins a sentence that ends with "one label"."""
     if model.marginals is not None:
         raise ValueError(f"{what} one label per sample. Got a model of several.")
+
+
+# ----- samples without features -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPrior:
+    """How frequent classes are, up to a factor, among sparse rows without an entry: integers or single precision.
+
+    ``total``: of what the sizes are shares, by default of their sum; with several labels per sample they may add up to
+    more.
+    """
+
+    sizes: NDArray[Any] = field(repr=False)
+    total: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.sizes.ndim != 1 or not (self.sizes >= 0).all() or not 0 < self.sizes.sum(dtype=np.float64) < np.inf:
+            raise ValueError("The frequencies of the classes must be numbers, at least 0, and not all of them 0.")
+
+    @classmethod
+    def of(cls, samples: Samples, n_classes: int) -> ClassPrior:
+        """The frequencies of the classes in sparse samples.
+
+        Samples without features get extra weight: each counts as much as all samples together, divided by
+        ``n_classes``.
+        """
+        n_empty, n_all = ((_row_lengths(samples.X) == 0).sum(), len(samples)) if samples.labels is not None else (0, 0)
+        samples = samples.of_each_label(is_shared=False)
+        lengths, classes, weights = _row_lengths(samples.X), samples.class_index, samples.weights
+        is_known = classes >= 0
+        sizes, own = (
+            np.bincount(classes[rows], None if weights is None else np.asarray(weights, np.float64)[rows], n_classes)
+            for rows in (is_known, (lengths == 0) & is_known)
+        )
+        total = sizes.sum() * n_all / len(samples) if n_all and len(samples) else 0.0
+        if ((lengths == 0) & is_known).any():
+            factor = n_classes / sizes.sum()
+            sizes, total = own + sizes * factor, n_empty + total * factor
+        is_whole = (sizes == np.rint(sizes)).all()
+        narrow = as_narrow(sizes.astype(np.int64)) if is_whole else sizes.astype(np.float32)
+        return cls(narrow, float(total) if n_all else None)
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The classes, most frequent first."""
+        return np.argsort(-self.probabilities, kind="stable")
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        if self.total is not None:
+            return np.minimum(np.asarray(self.sizes, dtype=np.float64) / self.total, 1.0)
+        return np.asarray(self.sizes / self.sizes.sum(dtype=np.float64))
+
+    @cached_property
+    def log_probabilities(self) -> FloatArray:
+        """Finite for a class without samples, too."""
+        return np.log(np.maximum(self.probabilities, np.finfo(np.float64).tiny))
+
+    @cached_property
+    def losses(self) -> FloatArray:
+        return -self.log_probabilities
+
+    def rows(self, X: Any) -> IntArray:
+        return np.flatnonzero(_row_lengths(X) == 0) if hasattr(X, "nnz") else np.zeros(0, np.intp)
+
+    def single(self, best: SingleBest) -> SingleBest:
+        """What lists the best classes of one row, with the most frequent ones for a row without features."""
+
+        @wraps(best)
+        def best_or_frequent(row: Row, k: int, *, has_losses: bool) -> tuple[IntArray, FloatArray]:
+            if len(row.indices) or isinstance(row.given, np.ndarray):
+                return best(row, k, has_losses=has_losses)
+            return self.order[:k], self.losses[self.order[:k]]
+
+        return best_or_frequent
+
+    def put_best(self, X: Any, classes: IntArray, numbers: FloatArray | None = None, name: str = "losses") -> None:
+        """Replace the best classes of samples without features, and their losses or what else the numbers are."""
+        rows, best = self.rows(X), self.order[: classes.shape[1]]
+        classes[rows] = best
+        if numbers is not None:
+            numbers[rows] = getattr(self, name)[best]
+
+
+def _row_lengths(X: Any) -> NDArray[Any]:
+    """The number of entries of each sparse row."""
+    if isinstance(X, StoredRows):
+        return np.diff(X.row_ends) if X.rows is None else np.diff(X.row_ends)[X.rows]
+    return np.diff(X.tocsr().indptr)

@@ -30,6 +30,7 @@ from codekin.learners import LEARNERS, Learner, learner_name, learner_of
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
 from codekin.states.codes import describe_model, restore_model
+from codekin.states.sets import describe_sets, restore_sets
 from codekin.states.values import PLAIN, Json, ModelFolderError, check, checked, restored_params
 
 __all__ = ["ModelFolderError", "SavedClassifier", "State", "Subclasses"]
@@ -43,8 +44,6 @@ index may list candidates; since version 7 codewords may be real, and classes ma
 version 8 learners of scikit-learn may be arrays. All versions are read: :func:`migrated` brings descriptions of earlier
 ones up to date, and each part reads its own earlier arrays."""
 DESCRIPTION, ARRAYS, LEARNER_FILE = "model.json", "arrays.safetensors", "learners.skops"
-SETS_VERSION = 1
-"""Of the calibration of prediction sets, which later versions may store differently."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +220,7 @@ def _describe_classifier(parts: SavedClassifier, arrays: Arrays, learners: list[
         arrays.update(tree_arrays(tree))
         description["has_class_tree"] = True
     if parts.set_calibration is not None:
-        arrays["set_scores"] = parts.set_calibration.scores
-        description["prediction_sets"] = {"version": SETS_VERSION, "score": "log_probability"}
+        description["prediction_sets"] = describe_sets(parts.set_calibration, arrays)
     if parts.feature_names is not None:
         description["feature_names_in"] = [str(name) for name in parts.feature_names]
     if parts.subclasses is not None:
@@ -259,7 +257,7 @@ def _restore_classifier(
         temperature=description.get("temperature"),  # was checked as that of the model
         class_tree=_restore_tree(arrays, n_classes) if description.get("has_class_tree") else None,
         plan=description.get("plan", {}),
-        set_calibration=_restore_sets(description.get("prediction_sets"), arrays),
+        set_calibration=restore_sets(description.get("prediction_sets"), arrays),
         subclasses=_restore_subclasses(description["subclasses"], arrays) if "subclasses" in description else None,
     )
     if not isinstance(saved.plan, dict) or not all(isinstance(value, PLAIN) for value in saved.plan.values()):
@@ -351,14 +349,6 @@ def _restore_subclasses(description: Json, arrays: Arrays) -> Subclasses:
         raise ValueError(f"there are {labels.shape[0]} labels for {n_classes} classes that have parts.")
     errors = [float(checked(error, "training_errors", "finite")) for error in description["training_errors"]]
     return Subclasses(labels, class_of_part, errors, restored_params(description))
-
-
-def _restore_sets(description: Any, arrays: Arrays) -> SetCalibration | None:
-    if description is None:
-        return None
-    if not isinstance(description, dict) or description.get("version") != SETS_VERSION:
-        raise ValueError(f"'prediction_sets' must have the version {SETS_VERSION}. Got {shortened(description)}.")
-    return SetCalibration(np.array(arrays["set_scores"]))
 
 
 def _restore_tree(arrays: Arrays, n_classes: int) -> ClassTree:

@@ -20,8 +20,7 @@ from codekin.code.trellis import TrellisGraph
 from codekin.decoding import LOSSES, LearnedDecoder, MinimumLossDecoder, decoder_of
 from codekin.model import FittedCode, Model
 from codekin.model.class_vectors import ClassVectors, features_of_gaps
-from codekin.model.prior import ClassPrior
-from codekin.model.probabilities import Marginals
+from codekin.model.probabilities import ClassPrior, Marginals
 from codekin.model.reranking import Reranking
 from codekin.states.bits import describe_bits, restore_bits
 from codekin.states.values import Json, check, checked, typed

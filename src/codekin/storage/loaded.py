@@ -28,11 +28,11 @@ class LoadedClassifier:
     def __init__(self, saved: SavedModel) -> None:
         self.__dict__["_saved"] = saved
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, **least: Any) -> NDArray[Any]:
         """As the estimator."""
         saved: Any = self._able_to_take(X)
-        if saved is None:
-            return _became(self).predict(X)  # type: ignore[no-any-return]
+        if saved is None or least or self._may_abstain(saved):
+            return _became(self).predict(X, **least)  # type: ignore[no-any-return]
         return np.asarray(saved.parts.labels[saved.coded.predict(X)])
 
     def top_k(self, X: Any, k: int, method: str = "top_k") -> tuple[NDArray[Any], FloatArray]:
@@ -43,6 +43,11 @@ class LoadedClassifier:
         check_k(k, len(saved.parts.labels))
         classes, numbers = getattr(saved.coded, method)(X, k)
         return saved.parts.labels[classes], numbers
+
+    @staticmethod
+    def _may_abstain(saved: Any) -> bool:
+        calibration = saved.parts.set_calibration
+        return calibration is not None and calibration.min_probability > 0
 
     top_k_proba = partialmethod(top_k, method="top_k_proba")
 

@@ -30,13 +30,17 @@ FORMAT = "codekin-study"
 VERSION = 2
 """Since version 2 every record has a checksum; journals of version 1 are read, and added to, as they are."""
 
+ORIGIN = "origin.txt"
+"""Where the configuration was whose copy is beside it, if that names files."""
+
 
 @dataclass(frozen=True)
 class Task:
     """Something to be computed, in full detail: equal tasks have equal results.
 
     ``kind`` says which function computes it, ``parameters`` are its arguments, seeds included. ``label`` is its name
-    for display, without effect on the result. ``weight`` is an estimate of how long it takes, for the time left.
+    for display, without effect on the result. ``weight`` is an estimate of how long it takes, for the time left, and
+    ``source`` the files that it reads, whose content the parameters identify.
 
     >>> task = Task("train", {"dataset": "digits", "seed": 0})
     >>> task.key == Task("train", {"seed": 0, "dataset": "digits"}, label="digits").key
@@ -49,6 +53,7 @@ class Task:
     parameters: Mapping[str, Any]
     label: str = field(default="", compare=False)
     weight: float = field(default=1.0, compare=False)
+    source: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def key(self) -> str:
@@ -179,11 +184,15 @@ def software_versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where a study keeps its results, and where its data is; a run saves a copy of the configuration."""
+    """Where a study keeps its results, and where its data is; a run saves a copy of the configuration.
+
+    ``origin`` is the folder of the configuration, to which the files that it names are relative.
+    """
 
     folder: Path
     data_home: Path | None = None
     configuration: str = field(default="", repr=False)
+    origin: str = ""
 
     @property
     def journal(self) -> Journal:
@@ -250,6 +259,9 @@ class Workspace:
                 if self.configuration:
                     with whole_file(self.configuration_path) as stream:
                         stream.write(self.configuration.encode())
+                    if self.origin:
+                        with whole_file(self.folder / ORIGIN) as stream:
+                            stream.write(self.origin.encode())
                 yield
             finally:
                 if not self.journal_path.exists():
@@ -260,5 +272,6 @@ class Workspace:
         with suppress(OSError):
             (self.folder / "arrays").rmdir()
             self.configuration_path.unlink(missing_ok=True)
+            (self.folder / ORIGIN).unlink(missing_ok=True)
             (self.folder / "lock").unlink()
             self.folder.rmdir()

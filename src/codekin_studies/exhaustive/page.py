@@ -20,7 +20,7 @@ from codekin_studies.distributions import (
     variation,
 )
 from codekin_studies.entries import BY_VALIDATION
-from codekin_studies.exhaustive.tasks import ENDS, PREDICTORS, Sweep, choose_task, draw_tasks, load_sweep, sweep_task
+from codekin_studies.exhaustive.tasks import ENDS, Sweep, choose_task, draw_tasks, load_sweep, sweep_task
 from codekin_studies.page_parts import Report, Results, Row, Rows, in_pairs, number_word, study_command, table
 from codekin_studies.splits.dichotomies import LEARNER_NAMES, n_splits
 
@@ -32,8 +32,15 @@ AXES = {
     "confusion": "score, confusion",
     "means": "score, class means",
     "learnability": "error by learnability",
+    "given": "score, given distances",
 }
-SHORT = {"loss": "training loss", "confusion": "confusion", "means": "class means", "learnability": "learnability"}
+SHORT = {
+    "loss": "training loss",
+    "confusion": "confusion",
+    "means": "class means",
+    "learnability": "learnability",
+    "given": "given distances",
+}
 
 LEARNER_SENTENCES = {
     "linear SVMs": "Linear SVMs (soft margin, the hinge loss, an intercept that is not penalised) are trained for all "
@@ -54,11 +61,12 @@ def exhaustive_page(report: Report) -> Page:
     results = report.by_data(sweep_task)
     sections = [_data_section(report, data, results[data["name"]]) for data in data_among(report.study, results)]
     n_classes = max((len(one["best_assignment"]) for codes in results.values() for one in codes.values()), default=0)
-    method = (_method(n_classes), " ".join(LEARNER_SENTENCES[name] for name in report.learners(results)), PREDICTION)
-    return report.page(_lead(results, n_classes), method, sections)
+    method = (method_of(n_classes), " ".join(LEARNER_SENTENCES[name] for name in report.learners(results)), PREDICTION)
+    return report.page(lead_of(results, n_classes), method, sections)
 
 
-def _lead(results: Mapping[str, Results], n_classes: int) -> str:
+def lead_of(results: Mapping[str, Results], n_classes: int) -> str:
+    """What the page says first: how many assignments there are, and the widest spreads."""
     spans = [
         f"{data}, {found['worst']:.1f} to {found['best']:.1f} %"
         for data, of_codes in results.items()
@@ -72,7 +80,8 @@ def _lead(results: Mapping[str, Results], n_classes: int) -> str:
     )
 
 
-def _method(n_classes: int) -> str:
+def method_of(n_classes: int) -> str:
+    """How all assignments are tested, in a paragraph."""
     return (
         f"An assignment decides which classes each bit has to keep apart. {number_word(n_classes).capitalize()} "
         f"classes can be split in two in only {n_splits(n_classes)} ways, so only that many predictors are trained, "
@@ -85,18 +94,39 @@ def _method(n_classes: int) -> str:
 def _data_section(report: Report, data: Mapping[str, Any], results: Results) -> Section:
     name, workspace = data["name"], report.workspace
     sweeps = {code: load_sweep(report.study, name, code, workspace) for code in results}
-    violins = [variation(_code_title(code, sweep.codebook), sweep.accuracies) for code, sweep in sweeps.items()]
     learner, first = LEARNER_NAMES[data["learner"]["name"]], next(iter(sweeps.values()))
     is_chosen = data["learner"].get("C") == BY_VALIDATION
     chosen = workspace.journal.result(choose_task(report.study, data))["C"] if is_chosen else None
-    distances = {SHORT[metric]: matrix for metric, matrix in first.class_distances.items()}
     blocks: list[Block] = [
         Paragraph(f"{_learner_sentence(data, chosen)} {first.n_test:,} test samples."),
+        *variation_blocks(report, name, learner, results, sweeps),
+        *_draws_blocks(report, data),
+        *density_blocks(report, name, sweeps),
+        again_command(report, name),
+    ]
+    return Section(f"{name}, {learner}", blocks)
+
+
+def again_command(report: Report, name: str) -> Command:
+    """The commands that run the study on one data set, and write the page."""
+    report_command = study_command("report", report.study.source, report.workspace.folder)
+    return Command(f"{report.again(name).text}\n{report_command}")
+
+
+def variation_blocks(
+    report: Report, name: str, learner: str, results: Results, sweeps: Mapping[str, Sweep]
+) -> list[Block]:
+    """A figure and the tables of how accuracy varies, and of what predicts it."""
+    violins = [variation(_code_title(code, sweep.codebook), sweep.accuracies) for code, sweep in sweeps.items()]
+    shown = max(len(sweep.n_correct) for sweep in sweeps.values())
+    everyone = max(found["n_assignments"] for found in results.values())
+    which = f"All {everyone:,} assignments" if shown == everyone else f"{shown:,} of the {everyone:,} assignments"
+    return [
         report.picture(
             draw_variations(violins, title=f"{name}, {learner}"),
             f"{name}-variation",
             f"Violins of the test accuracy of all assignments on {name}, one per codebook.",
-            f"All {len(first.n_correct):,} assignments per codebook; dashed lines are medians, dotted ones quartiles, "
+            f"{which} per codebook; dashed lines are medians, dotted ones quartiles, "
             "the ends the worst and the best assignment.",
             as_pixels=True,
         ),
@@ -104,7 +134,14 @@ def _data_section(report: Report, data: Mapping[str, Any], results: Results) -> 
         _r_squared_table(name, results),
         _choice_table(results),
         _averages_table(name, results, sweeps),
-        *_draws_blocks(report, data),
+    ]
+
+
+def density_blocks(report: Report, name: str, sweeps: Mapping[str, Sweep]) -> list[Block]:
+    """The figures of accuracy against what may predict it, and of the distances between classes."""
+    first = next(iter(sweeps.values()))
+    distances = {SHORT[metric]: matrix for metric, matrix in first.class_distances.items()}
+    return [
         *in_pairs([_density_picture(report, name, code, sweep) for code, sweep in sweeps.items()]),
         report.picture(
             draw_class_distances(distances, first.class_names, title=f"{name}: class distances"),
@@ -113,13 +150,11 @@ def _data_section(report: Report, data: Mapping[str, Any], results: Results) -> 
             "Darker is closer. Learnability is signed: two classes with a small value should be kept together.",
             as_pixels=True,
         ),
-        Command(f"{report.again(name).text}\n{study_command('report', report.study.source, workspace.folder)}"),
     ]
-    return Section(f"{name}, {learner}", blocks)
 
 
 def _density_picture(report: Report, data: str, code: str, sweep: Sweep) -> Picture:
-    predictors = ("loss",) if sweep.codebook.is_equidistant else PREDICTORS
+    predictors = ("loss",) if sweep.codebook.is_equidistant else ("loss", *sweep.class_distances)
     densities = {AXES[name]: joint_density(sweep.values(name), sweep.accuracies) for name in predictors}
     title = _code_title(code, sweep.codebook).replace("\n", ", ")
     note = (
@@ -141,43 +176,57 @@ def _variation_table(data: str, results: Results) -> Table:
             _beside_paper(found[which], paper_number("exhaustive", which, data=data, codebook=code))
             for which in ("worst", "mean", "best")
         ]
-        rows.append([code, found["min_distance"], found["n_distinct"], *beside])
-    return table(
-        "codebook | ρ :.0f | distinct :,d | worst :.2f | mean :.2f | best :.2f",
-        rows,
-        "Test accuracy in percent over all assignments, with the paper's number, if any, in brackets. "
-        "Distinct: assignments that differ by more than the order and the signs of the bits.",
-    )
+        rows.append([code, found["min_distance"], found.get("n_distinct", found["n_assignments"]), *beside])
+    caption = "Test accuracy in percent over all assignments"
+    if any("n_distinct" not in found for found in results.values()):
+        heading, caption = "assignments", f"{caption}."
+    else:
+        heading = "distinct"
+        caption += ", with the paper's number, if any, in brackets. Distinct: assignments that differ by more than the "
+        caption += "order and the signs of the bits."
+    return table(f"codebook | ρ :.0f | {heading} :,d | worst :.2f | mean :.2f | best :.2f", rows, caption)
 
 
 def _r_squared_table(data: str, results: Results) -> Table:
     rows: Rows = []
+    names = predictors_in(results)
+    has_reliability = any("reliability" in found for found in results.values())
     for code, found in results.items():
-        values = {name: found["predictors"][name]["r_squared"] for name in PREDICTORS}
+        values = {name: found["predictors"][name]["r_squared"] for name in names}
         largest = max((v for name, v in values.items() if v is not None and name != "loss"), default=None)
-        row: Row = [code]
-        for name in PREDICTORS:
+        row: Row = [code, found["reliability"]] if has_reliability else [code]
+        for name in names:
             paper = paper_number("exhaustive", f"r_squared:{name}", data=data, codebook=code)
             row.append(_beside_paper(values[name], paper, is_strong=name != "loss" and values[name] == largest))
         rows.append(row)
-    return table(
-        " | ".join(["codebook", *(SHORT[name] for name in PREDICTORS)]),
-        rows,
+    caption = (
         "How much of the variation of accuracy is predicted (r²); the best of those that need no trained bits "
-        "is bold. Empty: the score is the same for all assignments.",
+        "is bold. Empty: the score is the same for all assignments."
     )
+    if has_reliability:
+        caption += (
+            " Reliability: how much of the variation would be there with other test samples, from two halves of them "
+            "(Spearman and Brown). No r² can be expected above it; divided by it, an r² is the share of that part."
+        )
+    first = ["codebook", *(["reliability :.2f"] if has_reliability else [])]
+    return table(" | ".join([*first, *(SHORT[name] for name in names)]), rows, caption)
+
+
+def predictors_in(results: Results) -> list[str]:
+    """What may predict accuracy, of all codebooks of a data set."""
+    return list(next(iter(results.values()))["predictors"])
 
 
 def _choice_table(results: Results) -> Table:
     rows: Rows = []
     for code, found in results.items():
         row: Row = [code, Cell(f"{found['mean']:.2f}", found["mean"])]
-        for name in PREDICTORS:
+        for name in predictors_in(results):
             chosen = found["predictors"][name]["lowest"]
             row.append(_beside_paper(chosen, None, is_strong=chosen is not None and chosen > found["quartiles"][2]))
         breaking = found["predictors"]["confusion"]["highest"]
         rows.append([*row, _beside_paper(breaking, None), Cell(f"{found['best']:.2f}", found["best"])])
-    titles = ["mean", *(f"by {SHORT[name]}" for name in PREDICTORS), "breaking confusion", "best"]
+    titles = ["mean", *(f"by {SHORT[name]}" for name in predictors_in(results)), "breaking confusion", "best"]
     return table(
         " | ".join(["codebook", *titles]),
         rows,
@@ -189,7 +238,7 @@ def _choice_table(results: Results) -> Table:
 def _averages_table(data: str, results: Results, sweeps: Mapping[str, Sweep]) -> Table:
     rows: Rows = []
     for code, found in results.items():
-        for name in PREDICTORS:
+        for name in predictors_in(results):
             averages = sweeps[code].averages(name)
             if averages is None:
                 continue
@@ -205,7 +254,8 @@ def _averages_table(data: str, results: Results, sweeps: Mapping[str, Sweep]) ->
         rows,
         "Average test accuracy of assignments with low (easy, preserving) and with high values, in percent: "
         "the regression line at the lowest and the highest value, and the means of the tenth and of the thousandth of "
-        "the assignments with the lowest and the highest ones. The paper's averages, if any, are in brackets.",
+        "the assignments with the lowest and the highest ones."
+        + ("" if "reliability" in next(iter(results.values())) else " The paper's averages, if any, are in brackets."),
     )
 
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from codekin.assignments.exact import all_scores, nth_assignment
 from codekin.classes import DenseDistances
 from codekin.classes import distances as class_distances
-from codekin.classes.confusion import Counted
+from codekin.classes.distances import Counted
 from codekin.code import Codebook, FloatArray
 from codekin.data import DATASETS, load_dataset
 from codekin.decoding.losses import get_loss
 from codekin_studies import entries
-from codekin_studies.configuration import Study, data_among
+from codekin_studies.configuration import Study, data_among, entry_of
 from codekin_studies.distributions import regression
 from codekin_studies.engine.schema import NAME, POSITIVE, TEXT, ListOf, OneOf, Place
 from codekin_studies.engine.workspace import Outcome, Stage, Task, Workspace
@@ -251,7 +251,7 @@ def load_splits(task: Task, workspace: Workspace) -> tuple[FloatArray, FloatArra
 
 def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspace) -> Sweep:
     """What a finished sweep found."""
-    data, code = _entry(study, "data", data_name), _entry(study, "codebooks", code_name)
+    data, code = entry_of(study, "data", data_name), entry_of(study, "codebooks", code_name)
     task = sweep_task(study, data, code)
     result = workspace.journal.result(task)
     return Sweep(
@@ -262,14 +262,6 @@ def load_sweep(study: Study, data_name: str, code_name: str, workspace: Workspac
         load_distances(task, workspace),
         load_dataset(data_name, workspace.data_home).class_names,
     )
-
-
-def _entry(study: Study, table: str, name: str) -> Mapping[str, Any]:
-    named = {entry["name"]: entry for entry in study.option(table)}
-    if name not in named:
-        raise ValueError(f"The {table} of the study {study.name!r} are {', '.join(named)}. Got {name!r} instead.")
-    found: Mapping[str, Any] = named[name]
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,6 +283,11 @@ class Sweep:
     def accuracies(self) -> FloatArray:
         """Test accuracies in percent."""
         return np.asarray(self.n_correct * (100.0 / self.n_test))
+
+    @property
+    def best_rank(self) -> int:
+        """The place of the most accurate assignment, the first of equals."""
+        return int(self.n_correct.argmax())
 
     def values(self, predictor: str) -> FloatArray:
         """The average binary losses, the class-codeword scores of a distance, or the errors predicted by learnability.

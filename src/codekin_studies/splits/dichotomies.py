@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from codekin.code import CodingMatrix, FloatArray, IntArray
 from codekin.data import load_dataset
+from codekin_studies.splits.named import is_named, named_margins
 from codekin_studies.splits.svm import fit_svms
 
 Features = NDArray[Any]
@@ -203,9 +204,15 @@ def train_splits(
 def learned(
     problem: Problem, signs: CodingMatrix, learner: Mapping[str, Any], seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The margins of all columns of signs, on training samples and on test samples, by a learner with its options."""
+    """The margins of all columns of signs, on training samples and on test samples, by a learner with its options.
+
+    Its name is one of ``SPLIT_LEARNERS``, or the dotted name of a class.
+    """
     options = dict(learner)
-    return SPLIT_LEARNERS[options.pop("name")](problem, signs, seed, **options)
+    name = options.pop("name")
+    if is_named(name):
+        return named_margins(name, options, (problem.X_train, problem.X_test), signs, problem.y_train, seed)
+    return SPLIT_LEARNERS[name](problem, signs, seed, **options)
 
 
 def one_vs_rest_confusion(problem: Problem, learner: Mapping[str, Any], seed: int) -> FloatArray:

@@ -21,6 +21,9 @@ ASSIGNMENTS_PER_BLOCK = 40_320
 MAX_BITS = 15
 """Studies round margins so that codebooks of up to this many bits are exact."""
 
+MAX_STREAMED = 12
+"""Assignments of so many classes can be counted, if not kept."""
+
 MAX_GRID_EXPONENT = 24
 _MAX_INT16 = 2**15 - 1
 
@@ -55,14 +58,14 @@ def count_correct(
 ) -> NDArray[np.int32]:
     """How many samples assignments get right, by minimum hinge loss; the lowest class wins among equals.
 
-    The codebook has as many codewords as classes, at most 10, with entries -1 and +1. Row ``s`` of the margins
+    The codebook has as many codewords as classes, at most 12, with entries -1 and +1. Row ``s`` of the margins
     (2**(n_classes - 1), n_samples) belongs to split ``s``; row 0 is not used. They are rounded by
     :func:`rounded_margins`. ``ranks`` says which assignments, by their places in lexicographic order; by default all.
     The result does not depend on ``n_threads``.
     """
     from codekin.kernels.sweep import count_exactly, fill_assignments, group_by_codeword, plans_of_sums, sweep_kernel
 
-    check_sweepable(codebook)
+    check_sweepable(codebook, MAX_STREAMED)
     codewords = np.ascontiguousarray(codebook.matrix)
     n, n_bits = codewords.shape
     if ranks is None:
@@ -135,11 +138,11 @@ def distinct_assignments(codebook: Codebook) -> tuple[IntArray, IntArray]:
     return np.array(ranks), kind_of_rank
 
 
-def check_sweepable(codebook: Codebook) -> None:
+def check_sweepable(codebook: Codebook, most: int = 10) -> None:
     """Raise unless all assignments of the codebook can be examined."""
-    if codebook.n_codewords > 10 or not (np.abs(codebook.matrix) == 1).all():
+    if codebook.n_codewords > most or not (np.abs(codebook.matrix) == 1).all():
         raise ValueError(
-            f"All assignments are examined for at most 10 codewords of signs without zeros. Got {codebook!r}."
+            f"All assignments are examined for at most {most} codewords of signs without zeros. Got {codebook!r}."
         )
 
 
@@ -161,16 +164,20 @@ def _symmetries(codebook: Codebook) -> IntArray:
 
 def _splits_of_assignments(codebook: Codebook) -> Iterator[tuple[int, NDArray[np.uint16]]]:
     """The splits of all assignments, (n_assignments, n_bits), in blocks, with the position of the first."""
+    n = codebook.n_codewords
+    for start in range(0, factorial(n), ASSIGNMENTS_PER_BLOCK):
+        yield start, splits_of_ranks(codebook, np.arange(start, min(start + ASSIGNMENTS_PER_BLOCK, factorial(n))))
+
+
+def splits_of_ranks(codebook: Codebook, ranks: IntArray) -> NDArray[np.uint16]:
+    """The splits of some assignments, (n_assignments, n_bits), by their places in lexicographic order."""
     from codekin.kernels.sweep import fill_assignments
 
     codewords = np.ascontiguousarray(codebook.matrix)
-    n, n_bits = codewords.shape
-    for start in range(0, factorial(n), ASSIGNMENTS_PER_BLOCK):
-        ranks = np.arange(start, min(start + ASSIGNMENTS_PER_BLOCK, factorial(n)), dtype=np.int64)
-        unused = np.empty((2, len(ranks), n), dtype=np.int8)
-        splits = np.empty((len(ranks), n_bits), dtype=np.uint16)
-        fill_assignments(ranks, codewords, unused[0], unused[1], splits)
-        yield start, splits
+    unused = np.empty((2, len(ranks), len(codewords)), dtype=np.int8)
+    splits = np.empty((len(ranks), codewords.shape[1]), dtype=np.uint16)
+    fill_assignments(np.ascontiguousarray(ranks, dtype=np.int64), codewords, unused[0], unused[1], splits)
+    return splits
 
 
 def rounded_margins(margins: ArrayLike, n_bits: int) -> FloatArray:

@@ -93,7 +93,7 @@ WRONG = {
     "one sample": (b'{"samples": "apple"}', "'samples' must be a list. Got \"apple\"."),
     "another field": (
         b'{"samples": [], "k": 3}',
-        "The body may have 'samples', 'top_k' and 'probabilities'. Got \"k\".",
+        "The body may have 'samples', 'top_k', 'probabilities' and 'min_probability'. Got \"k\".",
     ),
     "k is true": (b'{"samples": [], "top_k": true}', "'top_k' must be a whole number. Got true."),
     "k is 0": (b'{"samples": [], "top_k": 0}', "'top_k' must be between 1 and 100. Got 0."),
@@ -138,7 +138,7 @@ def test_a_wrong_body_is_refused_with_a_sentence(digits, name):
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("k=3", "The options of the URL are 'top_k' and 'probabilities'. Got \"k\"."),
+        ("k=3", "The options of the URL are 'top_k', 'probabilities' and 'min_probability'. Got \"k\"."),
         ("top_k=three", "'top_k' must be a whole number. Got \"three\"."),
         ("top_k=101", "'top_k' must be between 1 and 100. Got 101."),
         ("top_k=²", "'top_k' must be a whole number."),
@@ -151,6 +151,19 @@ def test_wrong_options_of_the_url_are_refused(texts, query, sentence):
     assert (answer.status, answer.error[: len(sentence)]) == (400, sentence)
     answer = predict(texts, {"samples": [], "top_k": 1, "probabilities": False}, query=query)
     assert (answer.status, answer.error[: len(sentence)]) == (400, sentence)
+
+
+def test_labels_that_are_not_probable_enough_are_left_out(texts):
+    asked = {"samples": ["apple", "river", "engine"], "probabilities": True}
+    every = predict(texts, asked).predictions
+    least = sorted(one["probability"] for one in every)[1]
+    expected = [one if one["probability"] >= least else {**one, "label": None, "probability": None} for one in every]
+    assert sum(one["label"] is None for one in expected) == 1
+    assert predict(texts, {**asked, "min_probability": least}).predictions == expected
+    alone = [predict(texts, {**asked, "samples": [one]}, query=f"min_probability={least}") for one in asked["samples"]]
+    assert [one.predictions[0] for one in alone] == expected
+    answer = predict(texts, {**asked, "min_probability": 2})
+    assert (answer.status, answer.error) == (400, "'min_probability' must be a number from 0 to 1. Got 2.")
 
 
 def test_fields_of_a_body_count_before_options_of_the_url(texts):
@@ -261,7 +274,7 @@ def test_the_description_has_every_endpoint_and_every_status(texts):
     (best,) = predict(texts, {"samples": ["apple"], "top_k": 1, "probabilities": True}).predictions
     of_sets = {"labels", "probabilities"}  # where samples have several labels
     assert set(best) | of_sets == set(schemas["Prediction"]["properties"])
-    assert set(schemas["Question"]["properties"]) == {"samples", "top_k", "probabilities"}
+    assert set(schemas["Question"]["properties"]) == {"samples", "top_k", "probabilities", "min_probability"}
     known = set(described["paths"]["/v1/predict"]["post"]["responses"])
     assert known == {"200", "400", "408", "413", "415", "421", "500", "503"}
     for name in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(described)):

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils import _safe_indexing
 
-from codekin._system.arrays import as_narrow
+from codekin._system.arrays import Arrays, as_narrow
 from codekin.assignments.scores import AssignmentProblem
 from codekin.classes import as_class_distances
 from codekin.classes.learnability import learnability_distances
 from codekin.code import Code, FloatArray, IntArray, entry_for
 from codekin.deploy.explore.class_similarity import ClassSimilarity, as_numbers, class_similarity, tree_arrays
-from codekin.deploy.export.contents import Arrays
 from codekin.explaining import explainers_of
 from codekin.fitting.report import measured
 from codekin.model import Model

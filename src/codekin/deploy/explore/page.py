@@ -20,8 +20,7 @@ from codekin._version import __version__
 from codekin.code import entry_for
 from codekin.data.row_features import Features, FittedRows
 from codekin.deploy.explore.content import MOST_TO_TYPE, N_BEST, WRITERS, described
-from codekin.deploy.export.contents import packed
-from codekin.deploy.export.page import ROWS, described_model
+from codekin.deploy.export.page import ROWS, described_model, packed
 from codekin.deploy.export.page import SCRIPTS as ENGINE
 from codekin.explaining import quadrature
 from codekin.pages.html import asset, filled

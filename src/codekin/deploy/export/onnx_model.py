@@ -23,7 +23,6 @@ from codekin._system.messages import not_installed
 from codekin._version import __version__
 from codekin.code import entry_for
 from codekin.data.row_features import takes_vectors
-from codekin.deploy.export.contents import check_n_labels, exported_model
 from codekin.deploy.export.onnx_graph import (
     DOUBLE,
     FLOAT,
@@ -35,9 +34,10 @@ from codekin.deploy.export.onnx_graph import (
     OnnxGraph,
     of_learned_decoder,
 )
+from codekin.deploy.export.page import check_n_labels, exported_model
 from codekin.estimators.text_predictions import with_features
 from codekin.learners.linear import LinearRows, linear_rows
-from codekin.model.prior import ClassPrior
+from codekin.model.probabilities import ClassPrior
 
 MAX_BYTES = 2**31 - 2**20
 """What a file of ONNX may hold."""
@@ -128,6 +128,8 @@ def export_onnx(
         producer_name="codekin",
         producer_version=__version__,
     )
+    if least := classifier._least(None):
+        helper.set_model_props(whole, {"min_probability": repr(least)})
     target = Path(path)
     with whole_file(target) as stream:
         save_model(whole, stream)

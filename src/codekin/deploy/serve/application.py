@@ -18,7 +18,8 @@ from typing import Any
 
 from codekin._system.messages import not_installed
 from codekin._version import __version__
-from codekin.deploy.predictor import BatchPredictor, Best, json_objects, load_coded
+from codekin.deploy.answers import Best, json_objects
+from codekin.deploy.predictor import BatchPredictor, load_coded
 from codekin.deploy.serve.requests import (
     Answer,
     Batcher,
@@ -188,11 +189,11 @@ class Application:
                 continue
             answers.append((len(rows), len(rows) + len(own)))
             rows += own
-        k, has_probabilities = requests[0].kind
+        k, has_probabilities, least = requests[0].kind
         best: Best = [], None
         try:
             if rows:
-                best = self.predictor.best(rows, k, has_probabilities=has_probabilities)
+                best = self.predictor.best(rows, k, has_probabilities=has_probabilities, least=least)
             known_words = self.predictor.known_words(rows)
         except Exception:
             if len(requests) == 1:
@@ -233,6 +234,7 @@ class Application:
             "n_classes": self.predictor.n_classes,
             "n_features": self.predictor.n_features,
             "takes_texts": self.predictor.takes_texts,
+            "min_probability": self.predictor.predictor.min_probability,
             "limits": vars(self.limits),
         }
         return _json(facts)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from codekin._system.arrays import MAX_DOUBLE
 
 JSON, TEXT = "application/json", "text/plain"
+OPTIONS = ("top_k", "probabilities", "min_probability")
 MAX_SHOWN = 60
 """How many characters of a wrong value an error repeats."""
 
@@ -71,16 +72,20 @@ class RequestError(Exception):
 
 @dataclass(frozen=True)
 class PredictRequest:
-    """Samples whose labels are wanted; ``top_k`` is None if only the best label is."""
+    """Samples whose labels are wanted; ``top_k`` is None if only the best label is.
+
+    Labels that are less probable than ``min_probability`` are left out, by default as the model says.
+    """
 
     samples: list[Any]
     top_k: int | None = None
     has_probabilities: bool = False
+    min_probability: float | None = None
 
     @property
-    def kind(self) -> tuple[int, bool]:
+    def kind(self) -> tuple[int, bool, float | None]:
         """Requests of one kind can be answered together."""
-        return self.top_k or 0, self.has_probabilities
+        return self.top_k or 0, self.has_probabilities, self.min_probability
 
 
 def parsed_request(body: bytes, content_type: str, options: Mapping[str, str], limits: Limits) -> PredictRequest:
@@ -95,20 +100,22 @@ def parsed_request(body: bytes, content_type: str, options: Mapping[str, str], l
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RequestError(400, f"The body must be encoded as UTF-8. Byte {error.start} is not.") from None
-    defaults = {"top_k": None, "probabilities": False, **_url_options(options)}
+    defaults = {"top_k": None, "probabilities": False, "min_probability": None, **_url_options(options)}
     fields = {**defaults, **(_json_fields(text) if kind == JSON else {"samples": _lines(text)})}
     if len(fields["samples"]) > limits.max_samples:
         n_samples = len(fields["samples"])
         raise RequestError(413, f"A request may have at most {limits.max_samples:,} samples. Got {n_samples:,}.")
     for given in (defaults, fields):
-        top_k, has_probabilities = given["top_k"], given["probabilities"]
+        top_k, has_probabilities, least = (given[name] for name in OPTIONS)
         if top_k is not None and not _is_whole(top_k):
             raise RequestError(400, f"'top_k' must be a whole number. Got {shown(top_k)}.")
         if top_k is not None and not 1 <= top_k <= limits.max_top_k:
             raise RequestError(400, f"'top_k' must be between 1 and {limits.max_top_k}. Got {shown(top_k)}.")
         if not isinstance(has_probabilities, bool):
             raise RequestError(400, f"'probabilities' must be true or false. Got {shown(has_probabilities)}.")
-    return PredictRequest(fields["samples"], None if top_k is None else int(top_k), has_probabilities)
+        if least is not None and not (type(least) in (int, float) and 0 <= least <= 1):
+            raise RequestError(400, f"'min_probability' must be a number from 0 to 1. Got {shown(least)}.")
+    return PredictRequest(fields["samples"], None if top_k is None else int(top_k), has_probabilities, least)
 
 
 def sample(value: Any, place: int, n_features: int, *, takes_rows: bool = False) -> Sample:
@@ -167,8 +174,10 @@ def _json_fields(text: str) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise RequestError(400, f"The body must be an object with 'samples'. Got {shown(given)}.")
     for name in given:
-        if name not in ("samples", "top_k", "probabilities"):
-            raise RequestError(400, f"The body may have 'samples', 'top_k' and 'probabilities'. Got {shown(name)}.")
+        if name not in ("samples", *OPTIONS):
+            raise RequestError(
+                400, f"The body may have 'samples', 'top_k', 'probabilities' and 'min_probability'. Got {shown(name)}."
+            )
     if not isinstance(given.get("samples"), list):
         got = f"Got {shown(given['samples'])}." if "samples" in given else "It is missing."
         raise RequestError(400, f"'samples' must be a list. {got}")
@@ -178,12 +187,18 @@ def _json_fields(text: str) -> dict[str, Any]:
 def _url_options(options: Mapping[str, str]) -> dict[str, Any]:
     """The values of the options of a URL; texts that are no values stay, and are refused later."""
     for name in options:
-        if name not in ("top_k", "probabilities"):
-            raise RequestError(400, f"The options of the URL are 'top_k' and 'probabilities'. Got {shown(name)}.")
-    names = {"true": True, "false": False}
-    return {
-        name: int(text) if re.fullmatch("[0-9]{1,9}", text) else names.get(text, text) for name, text in options.items()
-    }
+        if name not in OPTIONS:
+            known = "'top_k', 'probabilities' and 'min_probability'"
+            raise RequestError(400, f"The options of the URL are {known}. Got {shown(name)}.")
+    return {name: _url_value(text) for name, text in options.items()}
+
+
+def _url_value(text: str) -> Any:
+    if re.fullmatch("[0-9]{1,9}", text):
+        return int(text)
+    if re.fullmatch(r"[0-9]{0,9}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,3})?", text) and text[:1] not in ("", ".", "e", "E"):
+        return float(text)
+    return {"true": True, "false": False}.get(text, text)
 
 
 def _lines(text: str) -> list[str]:
