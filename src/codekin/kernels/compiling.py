@@ -64,6 +64,7 @@ def _prefetch(_typing: Any, array: Any, _place: Any) -> Any:
 
 
 PREFETCH: Any = intrinsic(_prefetch)
+"""An instruction of the processor."""
 overload(prefetch, strict=False)(lambda _array, _place: lambda array, place: PREFETCH(array, place))  # noqa: PLW0108
 
 
