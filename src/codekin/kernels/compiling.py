@@ -49,6 +49,8 @@ def _type_of_kernel(kernel: Kernel, _context: Any) -> Any:
 
 
 def _prefetch(_typing: Any, array: Any, _place: Any) -> Any:
+    """The instruction of the processor that fetches an element of an array to be read, into all caches."""
+
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         of_array = signature.args[0]
         own = context.make_array(of_array)(context, builder, arguments[0])
@@ -56,7 +58,6 @@ def _prefetch(_typing: Any, array: Any, _place: Any) -> Any:
         address = cgutils.get_item_pointer(context, builder, of_array, own, arguments[1:], wraparound=False)
         takes = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], takes)
-        # To be read, into all caches, as data.
         builder.call(function, [builder.bitcast(address, pointer), number(0), number(3), number(1)])
         return context.get_dummy_value()
 
@@ -64,7 +65,6 @@ def _prefetch(_typing: Any, array: Any, _place: Any) -> Any:
 
 
 PREFETCH: Any = intrinsic(_prefetch)
-"""An instruction of the processor."""
 overload(prefetch, strict=False)(lambda _array, _place: lambda array, place: PREFETCH(array, place))  # noqa: PLW0108
 
 
