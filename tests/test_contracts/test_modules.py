@@ -25,10 +25,10 @@ to the processor 55."""
 LONG = 400
 """The number of lines above which a module is long."""
 OWN_DATA = {
-    "codekin": {"lines": 31},
+    "codekin": {"lines": 177, "modules": 1},
     "codekin_studies": {"lines": 1_354, "modules": 8, "single-importer siblings": 1},
 }
-"""What studies of anybody's data, and the command that writes their configuration, add to the limits."""
+"""What studies of anybody's data, the command that writes their configuration and KinshipOrder add to the limits."""
 
 
 @cache
