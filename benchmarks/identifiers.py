@@ -1,11 +1,11 @@
-"""Do identifiers that share symbols belong to similar items? Balanced splits beside random ones and k-means digits.
+"""Do identifiers that share symbols belong to similar items? Beside random ones and digits of k-means with a counter.
 
     python benchmarks/identifiers.py [--vectors FOLDER] [--symbols 64 256] [--items 100000]
 
 The items are texts with their MiniLM vectors: ``icd10cm_category.npz`` and ``tldr_commands.npz`` of the folder. To get
 as many items as asked for, some are taken again with noise. Contenders have as many columns as tell all items apart.
 
-    random      the same balanced parts of a random order
+    random      the same identifiers in a random order
     k-means     k-means of all items, of the items of each part, and so on; the last column is a counter, as in
                 libraries that resolve collisions by one. It may exceed the number of symbols: see ``largest``
     splits      item_identifiers

@@ -17,8 +17,16 @@ def test_identifiers_are_all_different_and_as_short_as_can_be(n_items, n_symbols
     assert len(np.unique(symbols, axis=0)) == n_items
     assert 0 <= symbols.min() <= symbols.max() < n_symbols
     assert n_symbols ** (symbols.shape[1] - 1) < n_items <= n_symbols ** symbols.shape[1]
-    parts = np.bincount(symbols[:, 0], minlength=n_symbols) if symbols.shape[1] > 1 else np.ones(2)
-    assert parts.max() - parts.min() <= 1
+    assert np.bincount(symbols[:, 0]).max() <= n_symbols ** (symbols.shape[1] - 1)
+
+
+def test_parts_that_would_be_too_large_give_items_to_others():
+    rng = np.random.default_rng(0)
+    vectors = np.concatenate([rng.normal([9, 0, 0], 0.1, (200, 3)), rng.normal([0, 9, 9], 5.0, (56, 3))])
+    symbols = item_identifiers(vectors, 4, rng=0).symbols  # 4 ** 4 identifiers for 256 items: every part is full
+    assert len(np.unique(symbols, axis=0)) == 256
+    for column in range(4):
+        assert set(np.unique(symbols[:, : column + 1], axis=0, return_counts=True)[1]) == {4 ** (3 - column)}
 
 
 def test_items_that_share_symbols_are_more_alike_and_the_table_says_how_much():
@@ -45,7 +53,7 @@ def test_dense_and_sparse_vectors_and_their_multiples_get_the_same_identifiers()
 @pytest.mark.parametrize(
     ("vectors", "settings", "sentence"),
     [
-        (np.ones((3, 2)), {"n_symbols": 1}, "'n_symbols' parameter must be from 2 to 65,536. Got 1"),
+        (np.ones((3, 2)), {"n_symbols": 1}, "'n_symbols' parameter must be from 2 to 4,096. Got 1"),
         (np.ones((1, 2)), {}, "at least 2 items"),
         (np.full((3, 2), np.inf), {}, "must be finite"),
         (np.ones((3, 2)), {"names": ("a",)}, "There are 3 items. Got 1 names"),

@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 56_520, "modules": 237, "long modules": 0, "single-importer siblings": 15},
+    "codekin": {"lines": 56_584, "modules": 237, "long modules": 0, "single-importer siblings": 15},
     "codekin_studies": {"lines": 6_990, "modules": 34, "long modules": 0, "single-importer siblings": 7},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the
@@ -24,10 +24,10 @@ by class and suspected labels take 870. Identifiers of items take 230."""
 LONG = 400
 """The number of lines above which a module is long."""
 OWN_DATA = {
-    "codekin": {"lines": 31},
+    "codekin": {"lines": 177, "modules": 1},
     "codekin_studies": {"lines": 1_354, "modules": 8, "single-importer siblings": 1},
 }
-"""What studies of anybody's data, and the command that writes their configuration, add to the limits."""
+"""What studies of anybody's data, the command that writes their configuration and KinshipOrder add to the limits."""
 
 
 @cache

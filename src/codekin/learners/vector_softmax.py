@@ -20,10 +20,10 @@ from codekin._system.arrays import check_learned
 from codekin._system.parallel import single_blas
 from codekin._system.rows import is_sparse
 from codekin.code import Code, Codebook, IntArray
-from codekin.learners.linear import Float32Array, Validation, score_of
+from codekin.learners.linear import Float32Array
 from codekin.learners.online import ENGINES, CheckedLearner, Engine
 from codekin.learners.training import Callbacks, EpochReport
-from codekin.learners.training_rows import checked_labels, checksum, pass_order
+from codekin.learners.training_rows import Validation, checked_labels, checksum, pass_order, score_of
 from codekin.learners.vector_bits import LISTED_CLASSES, VectorBits
 from codekin.progress import report
 from codekin.samples import Samples

@@ -203,7 +203,11 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """The same for notebooks, with the tables of the classes."""
-        return html_of_lines(str(self)) + self._tables_html
+        return html_of_lines(str(self._without_worst)) + self._tables_html
+
+    @property
+    def _without_worst(self) -> Evaluation:
+        return self if self.by_class is None else replace(self, worst_classes=())
 
     @property
     def _tables_html(self) -> str:
