@@ -143,6 +143,7 @@ class Answers(metaclass=ABCMeta):
             The labels of each sample, best first.
         """
         self._check_is_fitted()
+        check_one_label(self.model_, "Prediction sets are for samples of")
         if not hasattr(self, "set_calibration_"):
             raise ValueError("Prediction sets need held-out samples first; call calibrate_sets(X, y).")
         largest = self.set_calibration_.largest_score(coverage)
