@@ -19,13 +19,13 @@ import time
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from codekin import ExtremeClassifier, save_model
 from codekin._system.files import bytes_in
 from codekin._system.parallel import limited_threads
 from codekin._system.rows import SparseRows
 from codekin.data import load_dataset
+from codekin.kernels.calling import njit
 from codekin.kernels.class_vectors import _keep_largest
 from codekin.model.class_vectors import ClassIndex, index_entries
 from codekin.model.reranking import CANDIDATE_SOURCES
@@ -68,7 +68,7 @@ def fitted(data, width, source, seed):
     return classifier, (accuracy, megabytes, microseconds, seconds)
 
 
-@njit
+@njit()
 def plain_loop(rows, n_classes, by_list, best):
     """Add up all lists that a sample meets, and keep the best of all classes in them."""
     indptr, features, values = rows

@@ -13,7 +13,15 @@ from importlib.util import find_spec
 from tests.conftest import ROOT
 
 FOLDER = ROOT / "benchmarks"
-SHARED = {"apart", "contenders", "single_peer"}  # what several scripts use
+OURS = {"codekin", "codekin_studies", "tests"}
+SHARED = {"apart"}  # what several scripts use
+QUICK = [
+    ["cluster_plan"],
+    ["codebook_search", "--draws", "50"],
+    ["class_scores", "--samples", "20", "--candidates", "5"],
+    ["two_versions", "--measure", "digits"],
+    ["readers", "--samples", "500"],
+]
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in SHARED)
 
 RUN = """
@@ -43,35 +51,44 @@ print(json.dumps(failed))
 def failures(commands, tmp_path):
     """Which of these scripts with options fail, and how; all of them run in one process."""
     words = [sys.executable, "-c", RUN, str(FOLDER), json.dumps(commands)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(words, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
+
+
+def test_quick_benchmarks_run_to_their_end(tmp_path):
+    assert failures(QUICK, tmp_path) == {}
 
 
 def test_every_benchmark_answers_help(tmp_path):
     assert failures([[name, "--help"] for name in SCRIPTS], tmp_path) == {}
 
 
-def test_what_benchmarks_import_of_this_repository_exists():
-    missing = []
-    for path in FOLDER.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] in {
-                "codekin",
-                "codekin_studies",
-                "tests",
-            }:
-                missing += [
-                    f"{path.name}: {node.module}.{alias.name}"
-                    for alias in node.names
-                    if not exists(node.module, alias.name)
-                ]
-            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "patch":
-                name = ast.literal_eval(node.args[0])
-                missing += [] if exists(*name.rsplit(".", 1)) else [f"{path.name}: {name}"]
+def test_what_benchmarks_use_of_this_repository_exists():
+    missing = [f"{path.name}: {name}" for path in FOLDER.glob("*.py") for name in used_by(path) if not exists(name)]
     assert not missing
 
 
-def exists(module, name):
-    """Whether a module has this name, or a module in it."""
-    found = importlib.import_module(module)
-    return hasattr(found, name) or (hasattr(found, "__path__") and find_spec(f"{module}.{name}") is not None)
+def used_by(path):
+    """The names in modules of this repository that a script imports, patches, or reads from a module it imported."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    imported = {}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] in OURS:
+            imported |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    modules = {name: whole for name, whole in imported.items() if exists(whole) and is_module(whole)}
+    yield from imported.values()
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", None) in modules:
+            yield f"{modules[node.value.id]}.{node.attr}"
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", None) == "patch":
+            yield ast.literal_eval(node.args[0])
+
+
+def exists(name):
+    home, _, own = name.rpartition(".")
+    return hasattr(importlib.import_module(home), own) or is_module(name)
+
+
+def is_module(name):
+    home = importlib.import_module(name.rpartition(".")[0])
+    return hasattr(home, "__path__") and find_spec(name) is not None

@@ -54,3 +54,26 @@ def test_labels_that_are_not_sure_enough_are_left_out(succeed, run, topics, mode
     refused = run("calibrate", model, topics / "test.svm", "--min-precision=1.2")
     assert refused.code == 2
     assert "The 'min_precision' parameter must be between 0 and 1. Got 1.2 instead." in refused.err
+
+
+def test_groups_of_classes_are_answers_where_no_label_is_sure(succeed, run, topics, model):
+    labels = sorted({line.split()[0] for line in (topics / "train.svm").read_text().splitlines()}, key=int)
+    tree = model.parent / "tree.tsv"
+    tree.write_text("".join(f"{['even', 'odd'][int(label) % 2]} classes\t{label}\n" for label in labels))
+    options = ("--min-precision=0.8", f"--taxonomy={tree}", "--json", "--quiet")
+    summary = json.loads(succeed("calibrate", model, topics / "test.svm", *options))
+    assert summary["n_groups"] == 2
+    asked = ("predict", model, topics / "test.svm", "--quiet", "--min-probability=0.9")
+    shown = [json.loads(line) for line in succeed(*asked, "--json", "--probabilities").splitlines()]
+    groups = [one for one in shown if "node" in one]
+    assert groups
+    assert all(one["label"] is None and one["probability"] >= 0.9 for one in groups)
+    assert {one["node"] for one in groups} <= {"even classes", "odd classes"}
+    assert {one["n_classes"] for one in groups} <= {sum(int(k) % 2 == odd for k in labels) for odd in (0, 1)}
+    expected = [one.get("node") or ("" if one["label"] is None else str(one["label"])) for one in shown]
+    assert succeed(*asked).splitlines() == expected
+    sets = succeed("predict", model, topics / "test.svm", "--coverage=0.8", "--json", "--quiet").splitlines()
+    assert max(len(one["labels"]) + len(one.get("nodes", [])) for one in map(json.loads, sets)) <= 3
+    refused = run("calibrate", model, topics / "test.svm", "--taxonomy-layout=paths")
+    assert refused.code == 2
+    assert "--taxonomy" in refused.err

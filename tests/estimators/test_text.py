@@ -1,5 +1,7 @@
 """TextClassifier: from texts in any container to labels, reports and folders."""
 
+import html
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -322,3 +324,17 @@ def test_the_share_that_is_held_back_is_about_that_of_every_class(sizes):
         assert len(held) == max(round(0.1 * len(class_index)), 1)
         expected = len(held) * spare / spare.sum()
         assert (np.abs(np.bincount(class_index[held], minlength=len(sizes)) - expected) < 1).all()
+
+
+def test_a_report_is_a_table_in_notebooks_with_the_classes_that_are_the_problem(fitted):
+    report = fitted.report()
+    shown = report._repr_html_()
+    assert shown.count("<table>") > 2
+    assert f"{report.evaluation.accuracy:.1%}" in shown
+    pair = report.evaluation.by_class.confused[0]
+    assert html.escape(str(pair.examples[0])) in shown
+    assert report.evaluation.by_class.worst == report.evaluation.worst_classes
+    assert "by_class" not in report.evaluation.as_dict()
+    assert shown.count("worst classes") == 1
+    assert "recognised least" not in shown
+    assert "minimum distance" in report.details._repr_html_()

@@ -136,6 +136,9 @@ def test_every_class_keeps_a_sample():
         assert set(found.samples.class_index) == {0, 1, 2}
         assert len(found.held_out) == 1
         assert sorted([*found.samples.X.ravel(), *found.held_out.X.ravel()]) == list(range(12))
+        fewer = hold_out_samples(found.samples, np.random.default_rng(seed), is_copied=False, most_learned=4)
+        assert set(fewer.samples.class_index) == {-1, 0, 1, 2}
+        assert (fewer.samples.class_index >= 0).sum() == 4 + 3
     single = hold_out_samples(Samples(np.eye(5), np.arange(5)), np.random.default_rng(0))
     assert len(single.held_out) == len(single.samples) == 5
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.reference.class_search import best_classes, softmax_pass
+from tests.reference.class_search import best_classes, best_of_cells, softmax_pass
 
 from codekin.kernels import class_search
 
@@ -53,16 +53,22 @@ def test_classes_further_below_the_largest_rough_score_than_the_gap_are_left_out
     assert (found[:, 1:] == -1).all()
 
 
-def test_only_members_of_the_best_cells_are_found():
+@pytest.mark.parametrize(("n_cells", "n"), [(1, 1), (2, 4), (3, 60), (6, 40)])
+def test_the_best_classes_of_the_best_cells_are_found(n_cells, n):
     vectors, rows, scales, bias, units, exact = problem(2, 90)
-    members = np.concatenate([np.arange(0, 90, 3), np.arange(1, 90, 3), np.arange(0, 90, 3)]).astype(np.int32)
-    starts = np.array([0, 30, 60, 90])
-    found, scores = np.empty((len(rows), 4), np.int64), np.empty((len(rows), 4), np.float32)
+    rng = np.random.default_rng(n)
+    members, starts = rng.permutation(90).astype(np.int32), np.array([0, 30, 30, 50, 65, 80, 90])  # one is empty
+    found, scores = np.empty((len(rows), n), np.int64), np.empty((len(rows), n), np.float32)
     own = rows.astype(np.int16), units, vectors, scales, bias
-    sketched = rows.astype(np.int16)
-    cells = np.tile(np.float32([3, 1, 2]), (len(rows), 1))  # the first and the third, which have the same members
-    offsets, per_unit = bias / 0.01, np.ones(len(rows), np.float32)
-    search = class_search.best_in_cells
-    search(cells, 2, starts, members, vectors, sketched, offsets, per_unit, 30, np.inf, *own, found, scores)
-    listed = np.where(np.arange(90) % 3 == 0, exact, -np.inf)
-    assert found.tolist() == best_classes(listed.tolist(), 4)
+    # Of cells that are nearly as good, a few more are searched.
+    is_best = rng.permuted(np.tile(np.arange(6) < n_cells, (len(rows), 1)), axis=1)
+    cells = (is_best + 0.1 * rng.random((len(rows), 6))).astype(np.float32)
+    # Sketches are whole vectors here, of which more are rescored than there are.
+    rough = vectors[members], (bias / 0.01)[members], rows.astype(np.int16), np.ones(len(rows), np.float32)
+    class_search.best_in_cells(cells, n_cells, starts, members, *rough, 90, np.inf, *own, found, scores)
+    assert found.tolist() == best_of_cells(cells, n_cells, np.split(members, starts[1:-1]), exact, n)
+
+
+def test_products_of_integers_are_exact():
+    vector, row = np.full(4_000, -127, np.int8), np.full(4_000, 33, np.int16)
+    assert class_search._dot_of_integers(vector, row) == -127 * 33 * 4_000

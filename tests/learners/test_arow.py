@@ -12,8 +12,8 @@ from codekin.codebooks import trellis_codebook
 from codekin.learners import arow as arow_module
 from codekin.learners import online
 from codekin.learners.arow import AROW
-from codekin.learners.linear import CONSTANT_MARGIN, Validation
-from codekin.learners.training_rows import pass_order
+from codekin.learners.linear import CONSTANT_MARGIN
+from codekin.learners.training_rows import Validation, pass_order
 from codekin.samples import Samples
 
 N_CLASSES, N_FEATURES = 10, 30

@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from codekin.learners import linear
-from codekin.learners.linear import LinearBits, SparseLinearBits, Validation
+from codekin.learners.linear import LinearBits, SparseLinearBits
+from codekin.learners.training_rows import Validation
 
 
 @pytest.fixture(name="X")

@@ -20,3 +20,13 @@ def softmax_pass(rows, class_of_row, weights, candidates, steps, of_bias, vector
 def best_classes(scores, n):
     """The classes of the n largest scores; of equal ones, the first class."""
     return [sorted(range(len(row)), key=lambda k: (-row[k], k))[:n] for row in scores]
+
+
+def best_of_cells(cell_scores, n_cells, cells, scores, n):
+    """The same among the classes of each row's best cells; -1 behind them."""
+    found = []
+    for of_cells, of_classes in zip(cell_scores, scores, strict=True):
+        order = sorted(range(len(cells)), key=lambda c: -of_cells[c])[:n_cells]
+        classes = sorted((k for c in order for k in cells[c]), key=lambda k: (-of_classes[k], k))[:n]
+        found.append([int(k) for k in classes] + [-1] * (n - len(classes)))
+    return found

@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 55_902, "modules": 235, "long modules": 0, "single-importer siblings": 15},
+    "codekin": {"lines": 56_815, "modules": 237, "long modules": 0, "single-importer siblings": 15},
     "codekin_studies": {"lines": 6_990, "modules": 34, "long modules": 0, "single-importer siblings": 7},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the
@@ -19,15 +19,16 @@ scikit-learn did before: features of texts; then support vector machines of all 
 are called without Numba, and predictions without scikit-learn, 500 lines; vectors beside texts, from files, columns and
 arrays, 458 lines; the choice between codes and the learner as it is, 409
 lines; vectors for the classes of dense samples, 1,037 lines; several labels: measures, readers and commands, 968;
-training without scikit-learn, and kernels without LLVM, 324; answers that may be none, 215. Reports
-by class and suspected labels take 870."""
+training without scikit-learn, and kernels without LLVM, 324; answers that are none or groups of classes, 610. Reports
+by class and suspected labels take 870. Identifiers of items take 230, hints
+to the processor 55."""
 LONG = 400
 """The number of lines above which a module is long."""
 OWN_DATA = {
-    "codekin": {"lines": 31},
+    "codekin": {"lines": 177, "modules": 1},
     "codekin_studies": {"lines": 1_354, "modules": 8, "single-importer siblings": 1},
 }
-"""What studies of anybody's data, and the command that writes their configuration, add to the limits."""
+"""What studies of anybody's data, the command that writes their configuration and KinshipOrder add to the limits."""
 
 
 @cache

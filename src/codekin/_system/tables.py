@@ -33,7 +33,7 @@ class Listing:
         head = "".join(f'<th style="text-align: left">{html.escape(name)}</th>' for name in self.columns)
         body = "".join(f"<tr>{''.join(CELL.format(html.escape(str(each))) for each in row)}</tr>" for row in self.rows)
         title = html.escape(self.title)
-        return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<h4>{title}</h4><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def html_of_lines(text: str) -> str:

@@ -1,5 +1,6 @@
 """Which class gets which codeword, and how good an assignment is."""
 
+from codekin.assignments.identifiers import ItemIdentifiers, item_identifiers
 from codekin.assignments.policy import ASSIGNMENTS, assign, compare_assignments, quadratic_assignment
 from codekin.assignments.quadratic import QuadraticSolution
 from codekin.assignments.result import AssignmentComparison, AssignmentResult
@@ -11,11 +12,13 @@ __all__ = [
     "AssignmentComparison",
     "AssignmentResult",
     "EquidistantCodebookWarning",
+    "ItemIdentifiers",
     "QuadraticSolution",
     "assign",
     "binary_loss_bound",
     "class_codeword_score",
     "class_codeword_z",
     "compare_assignments",
+    "item_identifiers",
     "quadratic_assignment",
 ]

@@ -11,9 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from codekin._system.arrays import read_npy
 from codekin._system.messages import Need
 from codekin._system.parallel import workers
 from codekin.assignments import ASSIGNMENTS, AssignmentResult, assign
+from codekin.assignments.identifiers import MOST_SYMBOLS, item_identifiers
 from codekin.assignments.result import POLICIES, nearest_classes, torn_pairs
 from codekin.classes import ClassDistances
 from codekin.classes.distances import CLASS_DISTANCES_FROM_DATA
@@ -43,7 +45,7 @@ from codekin.code.geometry import codeword_distances
 from codekin.codebooks import CODEBOOKS, trellis_codebook
 from codekin.data import TextData, TextVectorizer, read_data, read_taxonomy
 from codekin.data.class_files import read_distances, read_matrix
-from codekin.data.datasets import Data
+from codekin.data.datasets import Data, DataError
 from codekin.fitting.classes import Classes
 from codekin.fitting.orders import learnability_assignment
 from codekin.fitting.plan import choose_codebook
@@ -89,9 +91,14 @@ def assign_codewords(
     ] = "trellis",
     n_bits: Annotated[int | None, typer.Option(min=1, help="The number of bits; for a trellis, the maximum.")] = None,
     n_symbols: Annotated[
-        int,
-        typer.Option(min=2, max=MAX_SYMBOLS, help="The number of symbols of a column, for codebooks that allow it."),
-    ] = 2,
+        int | None,
+        typer.Option(
+            min=2,
+            max=MOST_SYMBOLS,
+            show_default="2, or 256 with --items",
+            help="The number of symbols of a column, for codebooks that allow it.",
+        ),
+    ] = None,
     width: Annotated[
         Any,
         typer.Option(
@@ -111,6 +118,14 @@ def assign_codewords(
         str,
         named(CLASS_DISTANCES_FROM_DATA, f"How to compute them: {', '.join(CLASS_DISTANCES_FROM_DATA)}."),
     ] = "means",
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npy|FILE.csv",
+            help="Embeddings of items: give every item an identifier of its own, whose first symbols similar items "
+            "share, instead of assigning codewords.",
+        ),
+    ] = None,
     format: Format = "auto",
     method: Annotated[
         str,
@@ -139,7 +154,13 @@ def assign_codewords(
     ] = False,
     n_shown: Annotated[int, typer.Option("--classes", min=0, help="How many classes to show.")] = 5,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.json", help="Where to write the assignment.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write the assignment, as JSON; identifiers as CSV, or as JSON lines if it ends in .jsonl.",
+        ),
     ] = None,
     random_state: RandomState = 0,
     n_threads: NThreads = None,
@@ -152,8 +173,17 @@ def assign_codewords(
 
     Class distances come from one of --distances, --taxonomy and --data; learnability comes from --data, and its search
     starts from the order of a --taxonomy if there is one. The file that --output writes can be passed to codekin train
-    --assignment.
+    --assignment. With --items, items get identifiers, which --output writes.
     """
+    if items is not None:
+        _check_options_of_items(context)
+        check_sources({"--items": items}, output)
+        with workers(None, None, n_threads), Display(quiet).watching():
+            _identify(items, n_symbols or 256, random_state, output, as_json)
+        return
+    n_symbols = n_symbols or 2
+    if n_symbols > MAX_SYMBOLS:
+        raise ValueError(f"--n-symbols of a codebook must be at most {MAX_SYMBOLS}. Got {n_symbols} instead.")
     given = {"--distances": distances, "--taxonomy": taxonomy, "--data": data}
     if method == "learnability":
         if data is None or distances is not None or sense is not None:
@@ -194,6 +224,29 @@ def assign_codewords(
     if output is not None:
         shown["output"] = str(output)
     show(json.dumps(shown, ensure_ascii=False) if as_json else _text(made, shown))
+
+
+def _check_options_of_items(context: typer.Context) -> None:
+    taken = ("items", "n_symbols", "output", "random_state", "n_threads", "as_json", "quiet")
+    for each in context.command.params:
+        source: Any = context.get_parameter_source(str(each.name))
+        if each.name not in taken and source is not None and source.name != "DEFAULT":
+            raise ValueError(f"--items takes --n-symbols, --output and --random-state. Got {each.opts[0]} as well.")
+
+
+def _identify(items: Path, n_symbols: int, random_state: int, output: Path | None, as_json: bool) -> None:
+    """Give items identifiers, write them and show how similar items are that share symbols."""
+    report(f"reading {items}")
+    vectors, names = (read_npy(items), None) if items.suffix == ".npy" else read_matrix(str(items))
+    if vectors.dtype.kind not in "fiu":
+        raise DataError(str(items), f"vectors are numbers. Got {vectors.dtype}.")
+    report("making identifiers")
+    found = item_identifiers(vectors, n_symbols, names=names or (), rng=random_state)
+    if output is not None:
+        found.save(output)
+    where = {} if output is None else {"output": str(output)}
+    text = "\n".join([str(found), *(f"written to {name}" for name in where.values())])
+    show(json.dumps({**found.as_dict(), **where}) if as_json else text)
 
 
 @dataclass(frozen=True, eq=False)

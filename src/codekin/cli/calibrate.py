@@ -13,7 +13,18 @@ from codekin._system.messages import counted
 from codekin._system.parallel import limited_threads
 from codekin.cli.display import show
 from codekin.cli.models import LoadedModel
-from codekin.cli.options import App, AsJson, NThreads, Quiet, Trust, reads_samples
+from codekin.cli.options import (
+    TAXONOMY_NEEDS,
+    App,
+    AsJson,
+    NThreads,
+    Quiet,
+    TaxonomyLayout,
+    Trust,
+    check_needs,
+    reads_samples,
+)
+from codekin.data import read_taxonomy
 from codekin.progress import report
 from codekin.storage import check_target, save_model
 
@@ -23,6 +34,7 @@ app = App()
 @app.command()
 @reads_samples()
 def calibrate(
+    context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The folder of a model.")],
     data: Annotated[
         Path, typer.Argument(help="A file of samples with labels that were used neither to train nor to validate.")
@@ -39,6 +51,16 @@ def calibrate(
             "that it gives is right, with 95 % certainty.",
         ),
     ] = None,
+    taxonomy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Groups of classes that may be answers, too: a tree of the classes, lines of `parent child`, or "
+            "paths; prefixes for common beginnings of labels such as ICD codes; model for neighbours in the order that "
+            "the model has given the classes.",
+        ),
+    ] = None,
+    taxonomy_layout: TaxonomyLayout = "edges",
     thresholds: Annotated[
         str | None,
         typer.Option(
@@ -61,9 +83,12 @@ def calibrate(
     --min-precision, it gives no label to samples about which it is not sure enough. For a model of
     several labels per sample, choose the thresholds instead: it predicts labels that are at least as probable.
     """
+    check_needs(context, TAXONOMY_NEEDS)
     target, loaded = check_target(output or model), LoadedModel(model, trust=trust, quiet=quiet, takes_sets=True)
     classifier = loaded.classifier
     if loaded.has_sets:
+        if taxonomy is not None:
+            raise ValueError(f"--taxonomy {taxonomy} needs a model of one label per sample. Got one of several.")
         if min_precision is not None:
             raise ValueError(
                 f"--min-precision {min_precision} needs a model of one label per sample. Got one of several; use "
@@ -88,7 +113,10 @@ def calibrate(
     with limited_threads(n_threads), loaded.display.watching():
         X, y, _ = loaded.all_samples(data, **reading)
         report("calibrating prediction sets")
-        classifier.calibrate_sets(X, y, min_precision=min_precision)
+        groups: Any = taxonomy
+        if taxonomy not in (None, "prefixes", "model"):
+            groups = read_taxonomy(str(taxonomy), classes=classifier.classes_, layout=taxonomy_layout)  # type: ignore[arg-type]
+        classifier.calibrate_sets(X, y, min_precision=min_precision, taxonomy=groups)
         found = classifier.set_calibration_
         share = float(np.mean([label is not None for label in classifier.predict(X)])) if min_precision else 1.0
         report(f"saving {target}")
@@ -99,6 +127,10 @@ def calibrate(
     if min_precision is not None:
         summary |= {"min_precision": min_precision, "min_probability": found.min_probability, "answered": share}
         text += f"; answers need a probability of {found.min_probability:.3g}, which {share:.1%} of the samples have"
+    if found.groups is not None:
+        n_groups = sum(1 < len(getattr(name, "labels", ())) < found.groups.n_classes for name in found.groups.names)
+        summary["n_groups"] = n_groups
+        text += f"; {n_groups:,} groups of classes may be answers"
     text += f"; saved in {target}"
     show(json.dumps(summary) if as_json else text)
 

@@ -76,7 +76,8 @@ def predict(
 
     Prints one line per sample, in order: its label, or the requested labels and probabilities, or with --coverage the
     labels of a prediction set, separated by tabs. Without a label that is probable enough, the line is empty, and the
-    label null in JSON. A model of several labels prints those that are probable enough, best
+    label null in JSON; if the model was calibrated with a taxonomy, the answer may be a group of classes, a "node" in
+    JSON. A model of several labels prints those that are probable enough, best
     first. A model that was trained on texts needs texts: the second column of a
     file with tabs, or whole lines. A text without a known word gets the most frequent classes; --json says how many
     words are known. With --min-known, texts with too few get no class: an empty line, or null in JSON. With --keep, the
@@ -90,6 +91,7 @@ def predict(
     least = min_probability
     if top_k is None and least is None and loaded.parts.set_calibration is not None:
         least = loaded.parts.set_calibration.min_probability
+    groups = loaded.parts.set_calibration.groups if top_k is None and loaded.parts.set_calibration is not None else None
     if coverage is not None:
         check_one_label(loaded.saved.coded, "--coverage is for models of")
         calibration = None if has_parts else loaded.parts.set_calibration
@@ -133,7 +135,9 @@ def predict(
                     is_checked = not has_parts and (vectorizer is not None or loaded.saved.takes(X))
                     own = (loaded.saved.coded, loaded.labels) if is_checked else (loaded.classifier, None)
                     n_listed = 0 if lists_probable else k
-                    labels, of_labels = best_labels(own[0], X, n_listed, probabilities, own[1], least=least)
+                    labels, of_labels = best_labels(
+                        own[0], X, n_listed, probabilities, own[1], least=least, groups=groups
+                    )
                 for i in [i for i, n in enumerate(known or ()) if n < min_known]:
                     labels[i] = []
                     if of_labels is not None:

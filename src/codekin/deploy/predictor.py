@@ -18,7 +18,7 @@ from codekin.decoding.decoder import check_k
 from codekin.deploy.answers import Best, best_labels, sure_labels
 from codekin.learners.independent import are_of_estimators
 from codekin.model import Model
-from codekin.model.prediction_sets import SetCalibration, check_share, sure_classes
+from codekin.model.prediction_sets import SetCalibration, check_share, sure_answers
 from codekin.model.probabilities import probable_labels, with_threshold
 from codekin.storage import ModelFolderError, SavedModel, Trust, load_saved
 
@@ -80,8 +80,9 @@ class Predictor:
             )
         self._model, self._label_array, self._n_features = model, labels, int(n_features)
         self._labels: list[Any] = labels.tolist()
-        self._names = (*self._labels, None)
         self.min_probability = 0.0 if calibration is None else calibration.min_probability
+        self._groups = None if calibration is None else calibration.groups
+        self._names = (*self._labels, None) if self._groups is None else self._groups.names
         if vectorizer is not None and vectorizer.n_features != self._n_features:
             raise ValueError(
                 f"A classifier of {self._n_features} features needs a vectorizer with as many. "
@@ -157,7 +158,7 @@ class Predictor:
             return [self._labels[c] for c in found.tolist()]
         least = self.min_probability if min_probability is None else min_probability
         if least:
-            return self._names[sure_classes(self._model, self._as_row(x).matrix(), least)[0][0]]
+            return self._names[sure_answers(self._model, self._as_row(x).matrix(), least, self._groups)[0][0]]
         classes, _ = self._single(self._as_row(x), 1, has_losses=False)
         return self._labels[classes[0]]
 
@@ -305,14 +306,15 @@ class BatchPredictor:
         """The k best labels of each row, best first, and their probabilities, if they are wanted.
 
         0 stands for the predicted label, or for all that are probable enough. Labels that are less probable than
-        ``least`` are left out; by default a predicted one is if that was calibrated.
+        ``least`` are left out; by default a predicted one is if that was calibrated, and may be a group of classes.
         """
         least = self.predictor.min_probability if least is None and not (k or self.are_sets) else least
+        groups = self.predictor._groups if least and not k else None
         k = min(k or int(not self.are_sets), self.n_classes)
-        if least and k:
+        if least and k and groups is None:
             sure = sure_labels(*self.best(rows, k, has_probabilities=True, least=0.0), least)
             return sure if has_probabilities else (sure[0], None)
-        if len(rows) == 1 and k:
+        if len(rows) == 1 and k and groups is None:
             if has_probabilities:
                 own, own_probabilities = self.predictor.top_k_proba(rows[0], k)
                 return [own], [own_probabilities]
@@ -323,7 +325,7 @@ class BatchPredictor:
         for kind in set(is_dense):
             own = [i for i in range(len(rows)) if is_dense[i] is kind]
             X = _stacked([rows[i] for i in own], kind)
-            found = best_labels(self._answering, X, k, has_probabilities, self._labels, least=least)
+            found = best_labels(self._answering, X, k, has_probabilities, self._labels, least=least, groups=groups)
             for place, i in enumerate(own):
                 labels[i] = found[0][place]
                 probabilities[i] = [] if found[1] is None else found[1][place]

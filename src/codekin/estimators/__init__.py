@@ -11,6 +11,7 @@ from codekin.fitting.report import FitReport, TrainingReport
 if TYPE_CHECKING:
     from codekin.estimators.ecoc import ECOCClassifier
     from codekin.estimators.extreme import ExtremeClassifier, TrellisClassifier
+    from codekin.estimators.kinship import KinshipOrder
     from codekin.estimators.subclasses import SubclassClassifier
     from codekin.estimators.suspects import SuspectedLabels, suspected_labels
     from codekin.estimators.text import TextClassifier
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _HOME = {
     "ECOCClassifier": "ecoc",
     "ExtremeClassifier": "extreme",
+    "KinshipOrder": "kinship",
     "SubclassClassifier": "subclasses",
     "SuspectedLabels": "suspects",
     "TextClassifier": "text",
@@ -29,6 +31,7 @@ __all__ = [
     "ECOCClassifier",
     "ExtremeClassifier",
     "FitReport",
+    "KinshipOrder",
     "SubclassClassifier",
     "SuspectedLabels",
     "TextClassifier",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin._system.rows import n_samples_in
 from codekin.code import IntArray
-from codekin.measures.thresholds import least_for_precision
+from codekin.estimators.inputs import as_class_tree
 from codekin.model import Model
-from codekin.model.prediction_sets import SetCalibration, answer_names, check_share, likely_classes, sure_classes
+from codekin.model.answer_tree import AnswerTree
+from codekin.model.prediction_sets import SetCalibration, answer_names, check_share, likely_classes, sure_answers
 from codekin.model.probabilities import check_one_label, probable_labels, with_chosen, with_threshold
 from codekin.samples import EncodedLabelSets
 
@@ -34,8 +34,9 @@ class Answers(metaclass=ABCMeta):
             Whatever ``fit`` takes.
         min_probability : float, default=None
             How probable an answer must be: the most probable label if it is, otherwise None, which stands for "none of
-            these". By default what :meth:`calibrate_sets` found for a precision, otherwise 0: every sample gets a
-            label. If samples have several labels, all that are at least as probable; by default their thresholds.
+            these", or a group of labels, if :meth:`calibrate_sets` was given a taxonomy. By default what that method
+            found for a precision, otherwise 0: every sample gets a label. If samples have several labels, all that are
+            at least as probable; by default their thresholds.
 
         Returns
         -------
@@ -50,7 +51,8 @@ class Answers(metaclass=ABCMeta):
             found = probable_labels(with_threshold(model, min_probability), samples)
             return found.toarray().astype(np.int64) if model.marginals.is_dense else found
         if least:
-            return answer_names(self.classes_)[sure_classes(model, samples, least)[0]]
+            groups = self.set_calibration_.groups if hasattr(self, "set_calibration_") else None
+            return answer_names(self.classes_, groups)[sure_answers(model, samples, least, groups)[0]]
         return np.asarray(self.classes_[model.predict(samples)])
 
     def _least(self, given: float | None) -> float:
@@ -60,7 +62,7 @@ class Answers(metaclass=ABCMeta):
         check_share(given, "min_probability")
         return float(given)
 
-    def calibrate_sets(self, X: Any, y: ArrayLike, *, min_precision: float | None = None) -> Self:
+    def calibrate_sets(self, X: Any, y: ArrayLike, *, min_precision: float | None = None, taxonomy: Any = None) -> Self:
         """Find out on held-out samples how probable a label must be to belong to a prediction set, or to be answered.
 
         Any coverage can be asked for afterwards. What was found is saved with the model, and lost when the model learns
@@ -75,6 +77,12 @@ class Answers(metaclass=ABCMeta):
         min_precision : float, default=None
             How often the labels that :meth:`predict` gives must be right; samples whose label is not probable enough
             for that get None. This holds with 95 % certainty for new samples from the same source.
+        taxonomy : "model", "prefixes", ClassTree, list of (parent, child) pairs, nested dict or networkx graph, \
+default=None
+            Groups of classes that may be answers, too. :meth:`predict` gives the smallest one that is probable enough
+            where no single label is, and prediction sets have at most three labels and groups. "prefixes" are common
+            beginnings of the labels, as those of the codes of the ICD; "model" are neighbours in the model's own order
+            of the classes. A group is a ClassGroup: text with the labels of its classes in ``labels``.
 
         Returns
         -------
@@ -86,14 +94,17 @@ class Answers(metaclass=ABCMeta):
         samples, class_index = self._validated_samples(X), self._class_index(y)
         if class_index.shape != (n_samples_in(samples),):
             raise ValueError(f"There are {n_samples_in(samples)} samples. Got labels of shape {class_index.shape}.")
-        found = SetCalibration.of(self.model_.log_proba(samples, class_index))
-        if min_precision is not None:
-            check_share(min_precision, "min_precision")
-            classes, probabilities = sure_classes(self.model_, samples, 0.0)
-            least = least_for_precision(probabilities, classes == class_index, min_precision)
-            found = replace(found, min_probability=least, min_precision=float(min_precision))
-        self.set_calibration_ = found
+        groups = None if taxonomy is None else self._groups(taxonomy)
+        self.set_calibration_ = SetCalibration.measured(self.model_, samples, class_index, groups, min_precision)
         return self
+
+    def _groups(self, taxonomy: Any) -> AnswerTree:
+        """The groups of classes that are answers."""
+        if isinstance(taxonomy, str) and taxonomy == "prefixes":
+            return AnswerTree.of_prefixes(self.classes_)
+        if isinstance(taxonomy, str) and taxonomy == "model":
+            return AnswerTree.of_model(self.model_, self.classes_)
+        return AnswerTree.of(as_class_tree(taxonomy, self.classes_), self.classes_)
 
     def choose_thresholds(self, X: Any, y: Any, aim: str | float = "micro_f1", *, per_label: bool = False) -> Self:
         """Choose the probabilities from which on labels are predicted, if samples may have several.
@@ -140,14 +151,18 @@ class Answers(metaclass=ABCMeta):
         Returns
         -------
         list of ndarray
-            The labels of each sample, best first.
+            The labels of each sample, best first; with a taxonomy at most three labels and groups of labels.
         """
         self._check_is_fitted()
         check_one_label(self.model_, "Prediction sets are for samples of")
         if not hasattr(self, "set_calibration_"):
             raise ValueError("Prediction sets need held-out samples first; call calibrate_sets(X, y).")
-        largest = self.set_calibration_.largest_score(coverage)
-        return [self.classes_[classes] for classes in likely_classes(self.model_, self._validated_samples(X), largest)]
+        largest, groups = self.set_calibration_.largest_score(coverage), self.set_calibration_.groups
+        samples = self._validated_samples(X)
+        if groups is not None:
+            names = answer_names(self.classes_, groups)
+            return [names[answers] for answers in groups.sets(self.model_, samples, largest)]
+        return [self.classes_[classes] for classes in likely_classes(self.model_, samples, largest)]
 
     @abstractmethod
     def _check_is_fitted(self) -> None: ...

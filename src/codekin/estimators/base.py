@@ -224,7 +224,10 @@ class CodedClassifier(Predictions):
         self.codebook_, self.assignment_ = orders.codebook, orders.first
         self.assignment_result_, self.class_distances_ = orders.result, fit.class_distances
         self.loss_, self._rng = fit.loss, fit.rng
-        self._set_model(with_sets(fit.model, is_dense=self._predicts_table, training_counts=self._training_counts))
+        counts, model = self._training_counts, fit.model
+        if counts is not None:
+            model = with_sets(model, is_dense=self._predicts_table, training_counts=counts)
+        self._set_model(model)
 
     def _choices(self) -> tuple[dict[str, Any], int, Seed]:
         """The settings, the number of classes, at least 2, and the source of all random choices."""

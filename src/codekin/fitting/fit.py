@@ -29,6 +29,9 @@ from codekin.progress import stage
 from codekin.samples import Samples
 from codekin.states import tree_arrays
 
+TRIED_PER_CLASS = 50
+"""How many samples per class the learners that are compared learn from, at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
@@ -111,7 +114,11 @@ def fit_model(
         is_corrected = plan.codebook.usual_size_power and usual is None
         if is_measured and held_out is None and with_temperature:
             with stage("on nine tenths of the samples"):
-                trial = hold_out_samples(samples, rng.spawn(1)[0], is_copied=not isinstance(samples.X, np.ndarray))
+                is_copied, most = (
+                    not isinstance(samples.X, np.ndarray),
+                    TRIED_PER_CLASS * plan.n_classes if tried else None,
+                )
+                trial = hold_out_samples(samples, rng.spawn(1)[0], is_copied=is_copied, most_learned=most)
                 first, to_learn = _best_tried(to_learn, tried, trial.samples, trial.held_out)
                 of_trial = corrected_for_sizes((first.member,), trial.samples)[0] if is_corrected else (first.member,)
                 temperature = fit_temperature(Model(of_trial), trial.held_out, usual)

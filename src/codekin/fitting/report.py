@@ -26,8 +26,7 @@ from codekin.measures.predictions import Evaluation, evaluation_text
 from codekin.model import Model
 from codekin.samples import Samples, rows_at
 
-MARGINS_PER_BLOCK = 1 << 19
-"""How many margins a block of measured samples has: 4 MB in double precision, and there are several copies."""
+MARGINS_PER_BLOCK = 1 << 19  # 4 MB in double precision, and there are several copies
 
 
 class Words(NamedTuple):
@@ -238,7 +237,8 @@ class TrainingReport:
 
     def _repr_html_(self) -> str:
         """The same for notebooks, with the tables of the classes."""
-        return html_of_lines(str(self)) + getattr(self.evaluation, "_tables_html", "")
+        brief = getattr(self.evaluation, "_without_worst", self.evaluation)
+        return html_of_lines(str(replace(self, evaluation=brief))) + getattr(self.evaluation, "_tables_html", "")
 
     def __str__(self) -> str:
         """Lines for people."""

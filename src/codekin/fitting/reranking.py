@@ -11,9 +11,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logsumexp
 
 from codekin._system.memory import give_back
 from codekin._system.rows import StoredRows
@@ -28,7 +26,7 @@ from codekin.fitting.learned_vectors import (
     learned_vectors,
     mixed_vectors,
 )
-from codekin.fitting.temperature import Temperature, fit_temperature, least_at
+from codekin.fitting.temperature import Temperature, fit_candidate_temperature, fit_temperature
 from codekin.fitting.trial import (
     Holdout,
     best_weight,
@@ -146,7 +144,7 @@ class RankingTrial:
         best = self._with_loss_gap(best)
         report("fitting the temperature of the re-ranking")
         candidates = Model(self.members, best).candidates(self.held_out.X)
-        temperature = _fit_candidate_temperature(candidates, self.held_out.is_label(candidates.classes))
+        temperature = fit_candidate_temperature(candidates, self.held_out.is_label(candidates.classes))
         return Model(self.members, replace(best, temperature=temperature)), how
 
     def _best_after_passes(self) -> tuple[Reranking, LearnedHow]:
@@ -262,22 +260,6 @@ class RankingTrial:
             tried.append((replace(ranking, weight=weight), accuracy))
         highest = max(accuracy for _, accuracy in tried)
         return next((reranking, accuracy) for reranking, accuracy in tried if accuracy >= highest - TOLERANCE)
-
-
-def _fit_candidate_temperature(candidates: Candidates, is_true: NDArray[np.bool_]) -> float:
-    """The temperature under which the classes of held-out samples are most likely among their candidates.
-
-    1 if no class is among its candidates.
-    """
-    rows, places = np.nonzero(is_true)
-    if not len(rows):
-        return 1.0
-    losses, of_class = candidates.losses[rows], candidates.losses[rows, places]
-
-    def nll(temperature: float) -> float:
-        return float((logsumexp(-losses / temperature, axis=1) + of_class / temperature).mean())
-
-    return least_at(nll)
 
 
 def ranking_constants(members: tuple[FittedCode, ...]) -> RankingConstants:

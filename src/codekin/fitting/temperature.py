@@ -8,11 +8,13 @@ from math import log, nan
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from codekin.code import IntArray
 from codekin.learners.calibration import least_between
 from codekin.measures.predictions import confidence_error
-from codekin.model import Model
+from codekin.model import Candidates, Model
 from codekin.model.probabilities import Marginals, code_log_proba
 from codekin.progress import report
 from codekin.samples import Samples
@@ -72,7 +74,7 @@ def fit_temperature(model: Model, held_out: Samples, usual: float | None = None)
         doubt = 0.0 if usual is None else WORTH_OF_USUAL * log(temperature / usual) ** 2 / len(known)
         return doubt - float(likelihood(temperature).mean())
 
-    value = least_at(loss)
+    value = _least_at(loss)
     report("measuring the probabilities")
     of_ranking = 1.0 if model.ranking is None else model.ranking.temperature
     (nll_before, ece_before), (nll, ece) = _measures(model, X, margins, classes, [(1.0, 1.0), (value, of_ranking)])
@@ -86,10 +88,10 @@ def _measures(
 
     Candidates are listed once.
     """
-    own, ranking, measures = class_index[:, None], model.ranking, []
+    own, ranking, decoder, measures = class_index[:, None], model.ranking, model.codes[0].decoder, []
     found = None if ranking is None else model.ranked.candidates(X, margins, None, ranking)
     for temperature, of_ranking in temperatures:
-        classes = model.decoder.most_probable(margins[0], 1, temperature)[0] if found is None else found.classes
+        classes = decoder.most_probable(margins[0], 1, temperature)[0] if found is None else found.classes
         logs = code_log_proba(model, margins, np.hstack([own, classes]))(temperature)
         of_own, of_classes = logs[:, 0], logs[:, 1:]
         if ranking is not None and found is not None:
@@ -101,7 +103,23 @@ def _measures(
     return measures
 
 
-def least_at(nll: Callable[[float], float]) -> float:
+def fit_candidate_temperature(candidates: Candidates, is_true: NDArray[np.bool_]) -> float:
+    """The temperature under which the classes of held-out samples are most likely among their candidates.
+
+    1 if no class is among its candidates.
+    """
+    rows, places = np.nonzero(is_true)
+    if not len(rows):
+        return 1.0
+    losses, of_class = candidates.losses[rows], candidates.losses[rows, places]
+
+    def nll(temperature: float) -> float:
+        return float((logsumexp(-losses / temperature, axis=1) + of_class / temperature).mean())
+
+    return _least_at(nll)
+
+
+def _least_at(nll: Callable[[float], float]) -> float:
     """The temperature with the least negative log-likelihood."""
     limit = float(np.log(MAX_TEMPERATURE))
     return float(np.exp(least_between(lambda log: nll(np.exp(log)), -limit, limit)))

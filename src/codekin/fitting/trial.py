@@ -62,20 +62,29 @@ def most_accurate(choices: Iterable[Choice], accuracy: Callable[[Choice], float]
     return max(found, key=lambda choice: found[choice])
 
 
-def hold_out_samples(samples: Samples, rng: np.random.Generator, *, is_copied: bool = True) -> Holdout:
+def hold_out_samples(
+    samples: Samples, rng: np.random.Generator, *, is_copied: bool = True, most_learned: int | None = None
+) -> Holdout:
     """Hold out at most a tenth of the samples, of several labels as if they came later; every class keeps at least one.
 
     If every class has a single sample, nothing can be held out: all samples are in both sets. Without a copy, samples
-    that are held out get class -1 among those to learn from.
+    that are held out get class -1 among those to learn from. At most about ``most_learned`` and
+    half as many are in the two sets.
     """
     class_index = samples.class_index
     shuffled = rng.permutation(len(class_index))
     may_go = np.ones(len(class_index), dtype=bool)
     may_go[samples._one_of_each_class(shuffled)] = False
     is_held = np.zeros(len(class_index), dtype=bool)
-    is_held[shuffled[may_go][: max(1, round(HELD_OUT_SHARE * len(class_index)))]] = True
+    n_held, movable = max(1, round(HELD_OUT_SHARE * len(class_index))), shuffled[may_go]
+    if most_learned is not None:
+        n_held = min(n_held, most_learned // 2)
+    is_held[movable[:n_held]] = True
+    is_left_out = is_held.copy()
+    if most_learned is not None:
+        is_left_out[movable[n_held + most_learned :]] = True
     kept = np.flatnonzero(~is_held)
-    to_learn = samples._without(is_held, is_copied=is_copied)
+    to_learn = samples._without(is_left_out, is_copied=is_copied)
     held_out = samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory()
     return Holdout(to_learn, held_out._as_if_new(to_learn))
 

@@ -28,7 +28,8 @@ def _dot(vector, row):
 def _dot_of_integers(vector, row):
     total = np.int32(0)
     for f in range(len(row)):
-        total += np.int32(vector[f]) * np.int32(row[f])
+        # Numba would widen products and sums to 64 bits, which takes twice as long.
+        total = np.int32(total + np.int32(np.int32(vector[f]) * np.int32(row[f])))
     return total
 
 
@@ -153,31 +154,29 @@ def best_classes(scores, offsets, per_unit, n_rescored, gap, rows, units, vector
 
 @njit(cache=True, nogil=True)
 def best_in_cells(
-    cell_scores, n_cells, starts, members, sketches, sketched_rows, offsets, per_unit, n_rescored, gap, rows, units,
+    cell_scores, n_cells, starts, members, sketches, offsets, sketched_rows, per_unit, n_rescored, gap, rows, units,
     vectors, scales, bias, best, best_scores,
 ):  # fmt: skip
-    """The same among the members of each row's ``n_cells`` best cells, whose rough scores are computed here.
+    """The same among the members of each row's ``n_cells`` best cells, or a few more, whose rough scores are made here.
 
-    The members of a cell are ``members[starts[c] : starts[c + 1]]``; ``sketches``, (n_classes, n), are int8
-    and ``sketched_rows`` int16.
+    The members of a cell are ``members[starts[c] : starts[c + 1]]``, and no class is in two; ``sketches``, int8, and
+    ``offsets`` are in the order of ``members``, ``sketched_rows`` are int16.
     """
-    n_classes = len(bias)
-    seen, listed = np.full(n_classes, -1, np.int64), np.empty(n_classes, np.int32)
-    rough, greatest = np.empty(n_classes, np.float32), np.empty(n_classes, np.float32)
-    places = np.empty(n_classes, np.int32)
+    n_members = len(members)
+    greatest, cells = np.empty(max(n_members, len(starts)), np.float32), np.empty(len(starts), np.int32)
+    rough, listed = np.empty(n_members, np.float32), np.empty(n_members, np.int32)
+    places = np.empty(n_members, np.int32)
     for i in range(len(rows)):
         row, factor, n = sketched_rows[i], np.float32(1) / per_unit[i], 0
-        own = cell_scores[i]
-        for _ in range(n_cells):
-            cell = np.argmax(own)
-            own[cell] = -np.inf
-            for k in members[starts[cell] : starts[cell + 1]]:
-                if seen[k] != i:
-                    seen[k] = i
-                    listed[n] = k
-                    rough[n] = np.float32(_dot_of_integers(sketches[k], row)) + factor * offsets[k]
-                    n += 1
-        n_chosen = _chosen(rough[:n], n_rescored, factor * np.float32(gap), greatest, places)
+        n_searched = _chosen(cell_scores[i], n_cells, np.float32(np.inf), greatest, cells)
+        for cell in cells[:n_searched]:
+            for j in range(starts[cell], starts[cell + 1]):
+                listed[n] = members[j]
+                rough[n] = np.float32(_dot_of_integers(sketches[j], row)) + factor * offsets[j]
+                n += 1
+        n_chosen = 0
+        if n > 0:
+            n_chosen = _chosen(rough[:n], n_rescored, factor * np.float32(gap), greatest, places)
         for j in range(n_chosen):
             places[j] = listed[places[j]]
         _best_of(rows[i], units[i], places[:n_chosen], vectors, scales, bias, best[i], best_scores[i])

@@ -11,10 +11,10 @@ from codekin._system.checkpoints import CheckpointError, Checkpoints
 from codekin.code import Code, Codebook, Margins
 from codekin.learners.arow import AROW
 from codekin.learners.independent import IndependentBits
-from codekin.learners.linear import Validation
 from codekin.learners.softmax import Softmax
 from codekin.learners.svm import LinearSVM
 from codekin.learners.training import EpochReport
+from codekin.learners.training_rows import Validation
 from codekin.learners.vector_softmax import VectorSoftmax
 from codekin.samples import Samples
 

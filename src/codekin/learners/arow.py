@@ -19,16 +19,10 @@ from codekin._system.memory import in_units
 from codekin._system.parallel import available_threads, run_blocks
 from codekin._system.rows import SparseRows
 from codekin.code import Code, Codebook, CodingMatrix
-from codekin.learners.linear import (
-    CONSTANT_MARGIN,
-    Float32Array,
-    LinearBits,
-    Validation,
-    product_with_dense,
-)
+from codekin.learners.linear import CONSTANT_MARGIN, Float32Array, LinearBits, product_with_dense
 from codekin.learners.online import ENGINES, Engine, OnlineLearner
 from codekin.learners.training import Block, LearningBits, Lesson
-from codekin.learners.training_rows import StreamedRows, TrainingRows, checksum, pass_order
+from codekin.learners.training_rows import StreamedRows, TrainingRows, Validation, checksum, pass_order
 
 BITS_PER_THREAD = 160
 """With fewer bits a thread would spend more time on reading the samples than on learning."""

@@ -15,6 +15,7 @@ from scipy import sparse
 from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
 from codekin._system.rows import Row, SparseRows
 from codekin.code import FloatArray, IntArray, Margins
+from codekin.learners.training_rows import Validation, score_of
 
 CONSTANT_MARGIN = 1.0
 """The margin of a bit that has one sign in all training samples, at the edge of the hinge."""
@@ -25,32 +26,6 @@ KEPT_SHARES = 0.5 ** np.arange(1, 10.25, 0.25)
 QUANTILE_SAMPLE = 10**6
 
 Float32Array = NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class Validation:
-    """Held-out samples for scoring predictors.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-    score : callable
-        Takes the margins of these samples, (n_samples, n_bits), and returns a number, higher is better: for example the
-        accuracy of the decoded classes.
-    """
-
-    X: Any = field(repr=False)
-    score: Callable[[Margins], float]
-
-
-def score_of(bits: Any, validation: Validation) -> float:
-    """The score of predictors on validation samples.
-
-    A score with a method ``in_blocks`` takes the function that makes margins of samples, and the samples: it can do
-    without the margins of all samples at once.
-    """
-    in_blocks: Callable[[Any, Any], float] | None = getattr(validation.score, "in_blocks", None)
-    return validation.score(bits.margins(validation.X)) if in_blocks is None else in_blocks(bits.margins, validation.X)
 
 
 @dataclass(frozen=True, eq=False)

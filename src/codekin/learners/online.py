@@ -11,10 +11,9 @@ import numpy as np
 from codekin._system.checkpoints import Checkpoints
 from codekin._system.memory import available_memory, in_units
 from codekin.code import Code
-from codekin.learners.linear import Validation
 from codekin.learners.passes import continue_blocks, fit_blocks
 from codekin.learners.training import Callbacks, EpochReport, Lesson
-from codekin.learners.training_rows import StreamedRows, TrainingRows
+from codekin.learners.training_rows import StreamedRows, TrainingRows, Validation
 from codekin.learners.tree_nodes import continue_nodes, fit_nodes
 from codekin.samples import Samples
 

@@ -23,7 +23,7 @@ from codekin._system.memory import give_back
 from codekin._system.parallel import output_array, share_work, with_workers
 from codekin.code import Code
 from codekin.learners.compact import decompressed
-from codekin.learners.linear import Float32Array, LinearBits, Validation, score_of
+from codekin.learners.linear import Float32Array, LinearBits
 from codekin.learners.training import (
     BestWeights,
     Bits,
@@ -35,7 +35,7 @@ from codekin.learners.training import (
     Stopping,
     as_linear_bits,
 )
-from codekin.learners.training_rows import StreamedRows, TrainingRows, training_rows
+from codekin.learners.training_rows import StreamedRows, TrainingRows, Validation, score_of, training_rows
 from codekin.progress import report
 from codekin.samples import Samples
 

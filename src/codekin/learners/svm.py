@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from codekin.code import Code, Codebook, FloatArray
 from codekin.learners.label_sets import LabelSets
-from codekin.learners.linear import Float32Array, LinearBits, Validation, score_of
+from codekin.learners.linear import Float32Array, LinearBits
 from codekin.learners.online import CheckedLearner, Engine
 from codekin.learners.training import Callbacks, EpochReport
-from codekin.learners.training_rows import StreamedRows, pass_order, training_rows
+from codekin.learners.training_rows import StreamedRows, Validation, pass_order, score_of, training_rows
 from codekin.learners.tree_nodes import Workspace, fit_nodes
 from codekin.learners.tree_samples import Node
 from codekin.samples import Samples

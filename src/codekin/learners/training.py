@@ -12,15 +12,8 @@ from numpy.typing import NDArray
 
 from codekin._system.checkpoints import Checkpoints
 from codekin._system.rows import SparseRows
-from codekin.learners.linear import (
-    Float32Array,
-    LinearBits,
-    LinearRows,
-    SparseLinearBits,
-    Validation,
-    product_with_dense,
-)
-from codekin.learners.training_rows import Order, TrainingRows
+from codekin.learners.linear import Float32Array, LinearBits, LinearRows, SparseLinearBits, product_with_dense
+from codekin.learners.training_rows import Order, TrainingRows, Validation
 
 FEATURES_PER_BLOCK = 256
 LEAST_ON_DISK = 1 << 19

@@ -1,10 +1,10 @@
-"""Training samples for online learners: checked, compressed, weighted, and in the order of a pass."""
+"""Training samples for online learners: checked, compressed, weighted, and in the order of a pass; held-out ones."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from codekin._system.arrays import check_single_precision, check_weights
 from codekin._system.rows import SparseRows, StoredRows
-from codekin.code import Code, FloatArray, IntArray
+from codekin.code import Code, FloatArray, IntArray, Margins
 from codekin.samples import Samples
 
 Order = Callable[[int, int], NDArray[np.int64]]
@@ -238,3 +238,29 @@ def training_rows(
         return StreamedRows(X, classes, weights, code.n_classes, has_bias, learner.shuffle)
     check_single_precision(X, is_to_learn_from=True)
     return TrainingRows.of(X, *given, has_bias=has_bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Held-out samples for scoring predictors.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    score : callable
+        Takes the margins of these samples, (n_samples, n_bits), and returns a number, higher is better: for example the
+        accuracy of the decoded classes.
+    """
+
+    X: Any = field(repr=False)
+    score: Callable[[Margins], float]
+
+
+def score_of(bits: Any, validation: Validation) -> float:
+    """The score of predictors on validation samples.
+
+    A score with a method ``in_blocks`` takes the function that makes margins of samples, and the samples: it can do
+    without the margins of all samples at once.
+    """
+    in_blocks: Callable[[Any, Any], float] | None = getattr(validation.score, "in_blocks", None)
+    return validation.score(bits.margins(validation.X)) if in_blocks is None else in_blocks(bits.margins, validation.X)

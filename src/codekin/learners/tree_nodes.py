@@ -22,9 +22,8 @@ from codekin._system.memory import give_back, in_units
 from codekin._system.parallel import available_threads, n_workers, on_threads, share_work
 from codekin._system.rows import SparseRows
 from codekin.code import Code
-from codekin.learners.linear import Validation, score_of
 from codekin.learners.training import Callbacks, EpochReport
-from codekin.learners.training_rows import checksum, pass_order
+from codekin.learners.training_rows import Validation, checksum, pass_order, score_of
 from codekin.learners.tree_bits import LearnedNode, TreeBits, WeightsByNode, gathered
 from codekin.learners.tree_samples import TreeSamples
 from codekin.progress import report

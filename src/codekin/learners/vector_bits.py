@@ -2,8 +2,8 @@
 
 The score of a class is the dot product of its vector and a centred and scaled sample, plus a bias. Candidates are found
 by a *sketch*: a product of few dimensions, chosen so that they carry most of the scores of training samples. With very
-many classes only those of a few *cells* are sketched: regions of samples, each with the classes that its training
-samples belong to or were taken for. Only some of the candidates are scored in full.
+many classes only those of a few *cells* are sketched: classes whose sketches are near to one another. Only some of the
+candidates are scored in full.
 
 All products are of integers whose sums stay below ``2**24``. They are exact in single precision, so that the answer
 does not depend on the order of a sum, the number of threads or the size of a batch.
@@ -39,9 +39,10 @@ RESCORED, RESCORED_PER_CLASS = 75, 4
 """The least number of candidates that are scored in full, and how many for each class that is asked for."""
 LISTED_CLASSES = 20_000
 """With more classes, only those of a few cells are sketched."""
-CELLS_SEARCHED = 6
-CELL_SAMPLES = 64
-"""How many samples per cell are enough to place the cells."""
+CELLS_PER_ROOT, CELLS_SEARCHED = 4, 12
+"""How many cells for each root of the number of classes, and how many of them are searched."""
+CELL_CLASSES = 128
+"""How many classes per cell are enough to place the cells."""
 CELL_ROUNDS = 6
 LEAST_VARIANCE = 1e-3
 """Directions with a smaller share of the largest variance count as if they had this share."""
@@ -87,7 +88,7 @@ class Sketch(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Regions of sketched samples, and the classes to look at in each.
+    """Classes whose sketches are near to one another.
 
     - ``centres`` of shape (n_cells, n), int8; ``scale`` of all of them.
     - ``starts``, ``members``: the classes of cell ``c`` are ``members[starts[c] : starts[c + 1]]``, increasing.
@@ -99,26 +100,25 @@ class Cells(NamedTuple):
     members: NDArray[np.int32]
 
     @classmethod
-    def of(cls, sketched: Float32Array, classes: IntArray, n_classes: int, rng: np.random.Generator) -> Cells:
-        """Cells of these sketched samples; ``classes``, (n_samples, n), are what each is or may be taken for."""
-        n_cells = 1 << round(np.log2(4 * np.sqrt(n_classes)))
-        n_cells = min(n_cells, len(sketched))
-        some = sketched[np.sort(rng.permutation(len(sketched))[: CELL_SAMPLES * n_cells])]
+    def of(cls, sketches: Float32Array, rng: np.random.Generator) -> Cells:
+        """Cells of these classes, by k-means."""
+        n_cells = min(1 << round(np.log2(CELLS_PER_ROOT * np.sqrt(len(sketches)))), len(sketches))
+        some = sketches[np.sort(rng.permutation(len(sketches))[: CELL_CLASSES * n_cells])]
         centres = some[np.sort(rng.permutation(len(some))[:n_cells])]
         with single_blas():
             for _ in range(CELL_ROUNDS):
                 nearest = _nearest(some, centres)
                 sizes = np.bincount(nearest, minlength=n_cells)
-                members = sparse.csr_array((np.ones(len(some), np.float32), nearest, np.arange(len(some) + 1)))
-                sums = (members.T @ some)[: len(sizes)]
-                is_used = sizes[: len(sums)] > 0
-                centres[: len(sums)][is_used] = sums[is_used] / sizes[: len(sums)][is_used, None]
+                starts = np.cumsum(sizes) - sizes
+                is_used, order = sizes > 0, np.argsort(nearest, kind="stable")
+                sums = np.add.reduceat(some[order], starts[is_used], axis=0)
+                centres[is_used] = sums / sizes[is_used, None]
             scale = np.float32(max(float(np.abs(centres).max()), float(TINY)) / LARGEST_STEP)
             rounded = np.rint(centres / scale).astype(np.int8)
-            nearest = _nearest(sketched, rounded * scale)
-        pairs = np.unique((nearest[:, None] * n_classes + classes)[classes >= 0])
-        starts = np.searchsorted(pairs, np.arange(n_cells + 1) * n_classes)
-        return cls(rounded, scale, starts.astype(np.int64), (pairs % n_classes).astype(np.int32))
+            nearest = _nearest(sketches, rounded * scale)
+        order = np.argsort(nearest, kind="stable")
+        starts = np.searchsorted(nearest[order], np.arange(n_cells + 1))
+        return cls(rounded, scale, starts.astype(np.int64), order.astype(np.int32))
 
 
 def _nearest(rows: Float32Array, centres: Float32Array) -> IntArray:
@@ -186,9 +186,9 @@ class VectorBits(LinearForm):
         gap = max(float(np.sqrt(np.concatenate(squares).mean())), float(TINY))
         return replace(self, sketch=self.sketch._replace(gap=np.float32(GAP * gap)))
 
-    def with_cells(self, sketched: Float32Array, classes: IntArray, rng: np.random.Generator) -> VectorBits:
-        """The same with cells of these sketched samples; ``classes`` are those to look at near each."""
-        return replace(self, cells=Cells.of(sketched, classes, self.n_bits, rng))
+    def with_cells(self, rng: np.random.Generator) -> VectorBits:
+        """The same with cells of the classes."""
+        return replace(self, cells=Cells.of(self.kernel_sketches, rng))
 
     @property
     def n_features(self) -> int:
@@ -245,15 +245,17 @@ class VectorBits(LinearForm):
 
     @cached_property
     def kernel_cells(self) -> tuple[Float32Array, Float32Array, tuple[NDArray[Any], ...]]:
-        """The centres of the cells as integers, (n, n_cells), half of their squared lengths, members and sketches."""
+        """The centres, (n, n_cells), and mean offsets of the cells; their members with sketches and offsets."""
         assert self.cells is not None
         assert self.sketch is not None
-        centres, scale = self.cells.centres.astype(np.float32), self.cells.scale
-        half = (centres**2).sum(axis=1) * scale**2 / 2
+        (centres, scale, starts, members), sizes = self.cells, np.diff(self.cells.starts)
+        offsets = self.kernel_offsets[members]
+        cell = np.repeat(np.arange(len(sizes)), sizes)
+        means = np.bincount(cell, offsets, minlength=len(sizes)) / np.maximum(sizes, 1)
         return (
-            np.ascontiguousarray(centres.T),
-            half,
-            _frozen(self.cells.starts, self.cells.members, self.sketch.vectors),
+            np.ascontiguousarray(centres.T, dtype=np.float32),
+            np.asarray(means / scale, dtype=np.float32),
+            _frozen(starts, members, self.sketch.vectors[members], offsets),
         )
 
     @cached_property
@@ -279,11 +281,6 @@ class VectorBits(LinearForm):
             products[:, some] = steps @ self.weights[some].T.astype(np.float32)
         return np.asarray(products * (self.scales * units[:, None]) + self.bias)
 
-    def unrounded_sketches(self, rows: Any) -> Float32Array:
-        """The sketches of samples."""
-        sketches, units = self.sketched(*self.in_steps(rows))
-        return sketches * units[:, None]
-
     def best(self, X: Any, n: int, *, n_rescored: int | None = None) -> tuple[IntArray, Float32Array]:
         """The classes of the n largest margins, largest first, and these; -1 if fewer were found.
 
@@ -306,15 +303,15 @@ class VectorBits(LinearForm):
         def fill(start: int, stop: int) -> None:
             steps, units = self.in_steps(X[start:stop])
             rough, per_unit = self.sketched(steps, units)
-            own = self.kernel_offsets, per_unit, n_rescored, gap, steps.astype(np.int16), units
+            own = per_unit, n_rescored, gap, steps.astype(np.int16), units
             rest = *self.kernel_vectors, found[start:stop], scores[start:stop]
             if has_cells and self.cells is not None:
-                centres, half, members = self.kernel_cells
-                of_cells = (rough @ centres) * (per_unit * self.cells.scale)[:, None] - half
-                n_cells = min(CELLS_SEARCHED, len(half))
+                centres, means, members = self.kernel_cells
+                of_cells = (rough @ centres) * per_unit[:, None] + means
+                n_cells = min(CELLS_SEARCHED, len(means))
                 best_in_cells(of_cells, n_cells, *members, rough.astype(np.int16), *own, *rest)
             else:
-                best_classes(rough @ self.kernel_sketches.T, *own, *rest)
+                best_classes(rough @ self.kernel_sketches.T, self.kernel_offsets, *own, *rest)
 
         block = MOST_ROWS if has_cells else rows_at_once(self.n_bits)
         # Each of our threads has its own block.

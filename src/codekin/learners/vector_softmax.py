@@ -14,15 +14,16 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from codekin._system.arrays import check_learned
 from codekin._system.parallel import single_blas
 from codekin._system.rows import is_sparse
 from codekin.code import Code, Codebook, IntArray
-from codekin.learners.linear import Float32Array, Validation, score_of
+from codekin.learners.linear import Float32Array
 from codekin.learners.online import ENGINES, CheckedLearner, Engine
 from codekin.learners.training import Callbacks, EpochReport
-from codekin.learners.training_rows import checked_labels, checksum, pass_order
+from codekin.learners.training_rows import Validation, checked_labels, checksum, pass_order, score_of
 from codekin.learners.vector_bits import LISTED_CLASSES, VectorBits
 from codekin.progress import report
 from codekin.samples import Samples
@@ -32,7 +33,7 @@ NEAREST, DRAWN = 30, 10
 """How many of the nearest classes, and of all of them, a sample meets besides its own."""
 ALL_MET = 300
 """With at most so many classes, samples meet all of them."""
-STEPS_AT_ONCE, MOST_AT_ONCE = 64.0, 256
+STEPS_AT_ONCE, MOST_AT_ONCE = 256.0, 256
 """Then samples are taken together whose steps add up to so much, and at most so many."""
 STEP_OF_ONE, LARGEST_STEP = 20.0, 6.0
 """The first step for one sample per class, and at most: that many divided by the root of the samples per class."""
@@ -47,8 +48,6 @@ BYTES_PER_ENTRY = 12
 """Of a vector while it is learned: itself, its deviation from the mean, its rounded form and sketch."""
 ROWS_AT_ONCE = 4_096
 ROWS_OF_SKETCH = 20_000
-MEMBERS_PER_SAMPLE = 5
-"""How many of the nearest classes of a sample are looked at in its cell, besides its own class."""
 LEAST_DIRECTIONS = 0.1
 """If fewer directions than this share of the features have nearly all variance, features are scaled one by one."""
 
@@ -180,7 +179,9 @@ def _class_means(data: DenseRows, n_classes: int) -> Float32Array:
     """The means of the classes' samples, scaled to one length."""
     sums: Float32Array = np.zeros((n_classes, len(data.centre)), dtype=np.float32)
     for block in data.blocks():
-        np.add.at(sums, data.bit_of_row[block], data.at(block) * data.weights[block, None])
+        classes, place = np.unique(data.bit_of_row[block], return_inverse=True)
+        members = sparse.csc_array((data.weights[block], place, np.arange(len(place) + 1)), (len(classes), len(place)))
+        sums[classes] += members @ data.at(block)
     lengths = np.sqrt((sums**2).sum(axis=1, keepdims=True))
     return np.asarray(LENGTH_OF_START * sums / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
@@ -236,15 +237,9 @@ def _nearest_classes(data: DenseRows, state: State, seed: int, n_threads: int | 
 
 
 def _indexed(data: DenseRows, state: State, seed: int, n_threads: int | None) -> VectorBits:
-    """The predictors with what finds candidates: of very many classes, those of the samples nearby."""
+    """The predictors with what finds candidates."""
     bits = replace(VectorBits.of(*state[:2], data.centre, data.factor, data.some()), n_threads=n_threads)
-    if len(state.bias) <= LISTED_CLASSES:
-        return bits
-    return bits.with_cells(
-        np.concatenate([bits.unrounded_sketches(data.X[data.rows[block]]) for block in data.blocks()]),
-        np.column_stack([data.bit_of_row, state.nearest[:, :MEMBERS_PER_SAMPLE]]),
-        np.random.default_rng(seed),
-    )
+    return bits if len(state.bias) <= LISTED_CLASSES else bits.with_cells(np.random.default_rng(seed))
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,23 +89,33 @@ def least_for_precision(confidence: FloatArray, is_right: NDArray[np.bool_], min
     >>> least_for_precision(np.linspace(0, 1, 400), np.arange(400) >= 100, 0.95).__round__(1)
     0.3
     """
-    n_samples, chosen, level = len(confidence), np.inf, 0.0
-    ordered, right = (values[np.argsort(-confidence, kind="stable")] for values in (confidence, is_right))
-    for place in range(1, N_TESTS + 1):
-        level += DOUBT / len(STARTS) * (place in STARTS)
-        n_answered = n_samples * place // N_TESTS
-        # Those above the first one that is left out are a sample of all that are above it.
-        first_out = ordered[n_answered] if n_answered < n_samples else -np.inf
-        n_answered = int((ordered > first_out).sum())
-        n_wrong = n_answered - int(right[:n_answered].sum())
-        if n_answered and level and bdtr(n_wrong, n_answered, 1 - min_precision) <= level:
-            chosen = max(float(np.nextafter(first_out, np.inf)), 0.0)
+    n_samples, order = len(confidence), np.argsort(-confidence, kind="stable")
+    n_right, ordered = np.append(0, np.cumsum(is_right[order])), np.append(confidence[order], -np.inf)
+    # Those above the first one that is left out are a sample of all that are above it.
+    first_out = ordered[n_samples * np.arange(1, N_TESTS + 1) // N_TESTS]
+    n_answered = np.searchsorted(-ordered[:-1], -first_out)
+    return max(
+        float(np.nextafter(first_out[last_precise(n_right[n_answered], n_answered, min_precision)], np.inf)), 0.0
+    )
+
+
+def last_precise(n_right: IntArray, n_answered: IntArray, min_precision: float) -> int:
+    """The last of the thresholds whose answers pass the tests of :func:`least_for_precision`."""
+    chosen, level = -1, 0.0
+    for place in range(N_TESTS):
+        level += DOUBT / len(STARTS) * (place + 1 in STARTS)
+        if min_precision ** n_answered[place] > level:
+            continue  # so few answers do not pass even if all are right
+        n_wrong = n_answered[place] - n_right[place]
+        if bdtr(n_wrong, n_answered[place], 1 - min_precision) <= level:
+            chosen = place
         else:
             level = 0.0
-    if not np.isfinite(chosen):
+    if chosen < 0:
         raise ValueError(
-            f"No threshold keeps a precision of {min_precision:g} with certainty: {right.mean():.1%} of all "
-            f"{n_samples:,} calibration samples are predicted rightly. Ask for less, or use more samples."
+            f"No threshold keeps a precision of {min_precision:g} with certainty: at the lowest one, "
+            f"{n_right[-1]:,} of {n_answered[-1]:,} answers to calibration samples are right. Ask for less, or use "
+            "more samples."
         )
     return chosen
 

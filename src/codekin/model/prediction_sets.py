@@ -8,7 +8,7 @@ come from the same source, the true class is in the set as often as was asked, w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from codekin._system.rows import n_samples_in
 from codekin.code import FloatArray, IntArray
+from codekin.measures.thresholds import N_TESTS, last_precise, least_for_precision
+from codekin.model.answer_tree import AnswerTree
 from codekin.model.model import NUMBERS_AT_ONCE, Model
 from codekin.progress import report
 from codekin.samples import rows_at
@@ -27,6 +29,8 @@ LISTED_PER_BLOCK = 1024
 """Of codes that list classes one by one; of others, as many as have few enough numbers in all."""
 ENTRIES_AT_ONCE = 1 << 22
 """How many listed classes are held at once."""
+SURE = 1 - np.geomspace(1e-4, 0.8, N_TESTS)
+"""The probabilities that are tested for a precision of groups."""
 SLACK = 1e-9
 """Of the product of a coverage and a number of samples, which may be off in the last digit."""
 
@@ -38,16 +42,37 @@ class SetCalibration:
     - ``scores`` of shape (n_samples,): minus the logarithms of their probabilities, in increasing order, in single
       precision; infinite for samples whose class the model does not know.
     - ``min_probability``: how probable an answer must be to be given, for the precision ``min_precision``; 0 gives all.
+    - ``groups``: the groups of classes that are answers, too.
     """
 
     scores: NDArray[np.float32] = field(repr=False)
     min_probability: float = 0.0
     min_precision: float = 0.0
+    groups: AnswerTree | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, log_probabilities: FloatArray) -> SetCalibration:
         """From the log-probabilities of the true classes."""
         return cls(np.sort(as_scores(log_probabilities)))
+
+    @classmethod
+    def measured(
+        cls, model: Model, X: Any, class_index: IntArray, groups: AnswerTree | None, min_precision: float | None
+    ) -> SetCalibration:
+        """From samples and their classes, -1 for unknown ones."""
+        logs = model.log_proba(X, class_index) if groups is None else groups.scores(model, X, class_index)
+        found = replace(cls.of(logs), groups=groups)
+        if min_precision is None:
+            return found
+        check_share(min_precision, "min_precision")
+        if groups is None:
+            classes, probabilities = sure_classes(model, X, 0.0)
+            least = least_for_precision(probabilities, classes == class_index, min_precision)
+        else:
+            answers, _ = groups.sure(model, X, SURE)
+            is_right = groups.holds(answers, class_index)
+            least = float(SURE[last_precise(is_right.sum(axis=0), (answers >= 0).sum(axis=0), min_precision)])
+        return replace(found, min_probability=least, min_precision=float(min_precision))
 
     def __post_init__(self) -> None:
         scores = self.scores
@@ -86,9 +111,19 @@ def sure_classes(model: Model, X: Any, least: float) -> tuple[IntArray, FloatArr
     return np.where(probabilities[:, 0] >= least, classes[:, 0], -1), probabilities[:, 0]
 
 
-def answer_names(labels: NDArray[Any]) -> NDArray[Any]:
-    """The labels as Python's objects, and last None, the answer -1."""
-    return np.array([*labels.tolist(), None], dtype=object)
+def sure_answers(model: Model, X: Any, least: float, groups: AnswerTree | None = None) -> tuple[IntArray, FloatArray]:
+    """The same, but where no class is probable enough the smallest group of classes that is, if there are groups."""
+    answers, probabilities = sure_classes(model, X, least)
+    rows = np.flatnonzero(answers < 0)
+    if groups is not None and len(rows):
+        found, shares = groups.sure(model, rows_at(X, rows), np.array([least]))
+        answers[rows], probabilities[rows] = found[:, 0], shares[:, 0]
+    return answers, probabilities
+
+
+def answer_names(labels: NDArray[Any], groups: AnswerTree | None = None) -> NDArray[Any]:
+    """What each answer is called: the labels as Python's objects, groups of them, and last None, the answer -1."""
+    return np.array([*labels.tolist(), None], dtype=object) if groups is None else groups.names
 
 
 def as_scores(log_probabilities: FloatArray) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from codekin._system.arrays import Arrays, as_narrow, check_indices, n_bytes_of
+from codekin._system.arrays import Arrays, as_narrow, n_bytes_of
 from codekin._version import __version__
 from codekin.classes import ClassTree
 from codekin.code import IntArray
@@ -30,7 +30,7 @@ from codekin.learners import LEARNERS, Learner, learner_name, learner_of
 from codekin.model import Model
 from codekin.model.prediction_sets import SetCalibration
 from codekin.states.codes import describe_model, restore_model
-from codekin.states.sets import describe_sets, restore_sets
+from codekin.states.sets import check_tree_arrays, describe_sets, restore_sets
 from codekin.states.values import PLAIN, Json, ModelFolderError, check, checked, restored_params
 
 __all__ = ["ModelFolderError", "SavedClassifier", "State", "Subclasses"]
@@ -244,10 +244,11 @@ def _restore_classifier(
     learner, n_features, names = (description.get(name) for name in ("learner", "n_features_in", "feature_names_in"))
     if n_features is not None:
         checked(n_features, "n_features_in")
+    labels = _restore_labels(description["labels"], arrays, n_classes)
     saved = SavedClassifier(
         kind=description["kind"],
         params=restored_params(description),
-        labels=_restore_labels(description["labels"], arrays, n_classes),
+        labels=labels,
         report=description["report"],
         n_features=n_features,
         feature_names=None if names is None else checked(names, "feature_names_in", "texts", n_features or 0),
@@ -257,7 +258,7 @@ def _restore_classifier(
         temperature=description.get("temperature"),  # was checked as that of the model
         class_tree=_restore_tree(arrays, n_classes) if description.get("has_class_tree") else None,
         plan=description.get("plan", {}),
-        set_calibration=restore_sets(description.get("prediction_sets"), arrays),
+        set_calibration=restore_sets(description.get("prediction_sets"), arrays, labels),
         subclasses=_restore_subclasses(description["subclasses"], arrays) if "subclasses" in description else None,
     )
     if not isinstance(saved.plan, dict) or not all(isinstance(value, PLAIN) for value in saved.plan.values()):
@@ -353,10 +354,7 @@ def _restore_subclasses(description: Json, arrays: Arrays) -> Subclasses:
 
 def _restore_tree(arrays: Arrays, n_classes: int) -> ClassTree:
     parent, node_of_class = arrays["tree_parent"], arrays["tree_node_of_class"]
-    check_indices(node_of_class, len(parent), "the nodes of classes")
-    # The parent of the root is -1.
-    if parent.dtype.kind not in "iu" or int(parent.max(initial=0)) >= len(parent) or len(node_of_class) != n_classes:
-        raise ValueError(f"the class tree must have nodes for {n_classes} classes.")
+    check_tree_arrays(parent, node_of_class, n_classes)
     return ClassTree(parent.astype(np.intp), node_of_class.astype(np.intp), arrays.get("tree_edge_length"))
 
 

@@ -229,9 +229,8 @@ def _read_vectors(description: Json, arrays: Arrays, _: list[Any], code: Code) -
             centres, starts, members = (arrays[f"cells_{name}"] for name in ("centres", "starts", "members"))
             n_cells = len(typed(centres, "cells_centres", "int8", 2))
             check(n_cells > 0 and centres.shape[1] == width, f"the cells must have {width} dimensions")
-            check_compressed(starts, members, len(members), n_cells, n)
-            # A class occurs once in a cell, for which a kernel has room.
-            _check_increasing(members, np.repeat(np.arange(n_cells), np.diff(starts)), "the classes of a cell")
+            check_compressed(starts, members, n, n_cells, n)
+            check(bool((np.bincount(members, minlength=n) == 1).all()), "every class must be in one cell")
             (scale,) = _numbers(description["cells"], "scale")
             cells = Cells(centres, scale, starts.astype(np.int64), members.astype(np.int32))
     return replace(bits, sketch=sketch, cells=cells)

@@ -393,3 +393,40 @@ def test_a_tree_without_samples_says_what_is_missing(seen):
     assert "Samples, confusions and the losses of bits need a file of samples" in notes
     assert "Unknown without samples: give some with --data." in notes
     assert len(found["path"]) == 2
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_a_page_begins_with_a_prediction_and_ends_with_the_matrix(seen, width):
+    X, y = load_digits(return_X_y=True)
+    X, names = X / 16, np.array([f"digit {k}" for k in range(10)])
+    classifier = ECOCClassifier(n_bits=8, decoding="loss", random_state=0).fit(X[:300], names[y[:300]])
+    found = seen(
+        classifier.explore(X[300:900], names[y[300:900]]),
+        """const sections = [...document.querySelectorAll("main section")].map((one) => one.id);
+        const shown = texts("#class-title")[0], first = state.sample.best[0].class;
+        const scores = texts("#sample td:nth-child(4)"), total = texts("#sample .total")[0];
+        const pairs = [...document.querySelectorAll("#confused li")];
+        const named = (one) => [...one.querySelectorAll(".pair:first-child button")].map((node) => node.textContent);
+        const said = pairs.map(named);
+        const counts = pairs.map((one) => one.querySelector(".note").textContent);
+        const example = pairs.map((one) => one.querySelector(".pair + .pair button")).find(Boolean);
+        example.click();
+        return { sections, shown, first: page.labels[first], scores, total, said, counts,
+          wrong: [page.labels[state.sample.true], page.labels[state.sample.best[0].class]],
+          of: named(example.closest("li")),
+          focused: document.activeElement.id };""",
+        width=width,
+    )
+    assert found["sections"] == ["sample", "confused", "class", "moving", "matrix", "bit"]
+    assert found["shown"] == f"Class {found['first']}"
+    assert found["total"] == f"Score: {found['scores'][0]}"
+    predicted, true = classifier.predict(X[300:900]), names[y[300:900]]
+    totals = []
+    for (a, b), count in zip(found["said"], found["counts"], strict=True):
+        there, back = (int(((true == one) & (predicted == other)).sum()) for one, other in ((a, b), (b, a)))
+        assert count.startswith(f"taken for each other: {there} and {back}" if back else f"taken for it: {there}")
+        totals.append(there + back)
+    assert totals == sorted(totals, reverse=True)
+    assert len(totals) == 10
+    assert sorted(found["wrong"]) == sorted(found["of"])
+    assert found["focused"] == "sample-title"

@@ -272,7 +272,7 @@ def test_the_description_has_every_endpoint_and_every_status(texts):
     schemas = described["components"]["schemas"]
     assert set(schemas["Model"]["properties"]) == set(ask(texts, "GET", "/v1/model").json)
     (best,) = predict(texts, {"samples": ["apple"], "top_k": 1, "probabilities": True}).predictions
-    of_sets = {"labels", "probabilities"}  # where samples have several labels
+    of_sets = {"labels", "probabilities", "node", "n_classes"}  # of several labels per sample, or with a taxonomy
     assert set(best) | of_sets == set(schemas["Prediction"]["properties"])
     assert set(schemas["Question"]["properties"]) == {"samples", "top_k", "probabilities", "min_probability"}
     known = set(described["paths"]["/v1/predict"]["post"]["responses"])

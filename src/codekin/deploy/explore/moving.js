@@ -133,7 +133,8 @@ async function start() {
   })));
   listenToMatrix();
   showInputs();
-  select({});
+  showConfused();
+  select({ c: page.samples?.length ? page.samples[0].best[0].class : 0 });
   showSample(page.samples?.length ? storedSample(0) : null);
   showMoving();
   window.addEventListener("resize", drawMatrix);

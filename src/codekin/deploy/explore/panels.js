@@ -56,6 +56,36 @@ function confusionsOf(c) {
   return found;
 }
 
+// Pairs of classes that samples are taken for each other, most often first: [a, b, samples of a taken for b, and of b for a].
+function confusedPairs() {
+  const { confused_from: from, confused_to: to, confused_count: count } = page.arrays, pairs = new Map();
+  for (let i = 0; i < from.length; i++) {
+    const key = Math.min(from[i], to[i]) * page.n_classes + Math.max(from[i], to[i]);
+    const pair = pairs.get(key) ?? [Math.min(from[i], to[i]), Math.max(from[i], to[i]), 0, 0];
+    pair[from[i] < to[i] ? 2 : 3] += count[i];
+    pairs.set(key, pair);
+  }
+  return [...pairs.values()].sort((x, y) => y[2] + y[3] - x[2] - x[3] || x[0] - y[0] || x[1] - y[1]);
+}
+function showConfused() {
+  if (!page.arrays.confused_from) return;
+  $("#confused").hidden = false;
+  const pairs = confusedPairs();
+  const rows = pairs.slice(0, 10).map(([a, b, there, back]) => {
+    const examples = page.samples.flatMap((one, i) => (one.true !== one.best[0].class && [a, b].includes(one.true) && [a, b].includes(one.best[0].class) ? [i] : []));
+    const shown = examples.slice(0, 2).map((i) => made("button", { type: "button", textContent: page.samples[i].name.slice(0, 60), onclick: () => {
+      if ($("#choice")) $("#choice").value = i;
+      showSample(storedSample(i));
+      $("#sample-title").focus();
+    } }));
+    const said = made("span", { className: "note", textContent: there && back ? `taken for each other: ${there} and ${back} samples` : `taken for it: ${there || back} ${there + back === 1 ? "sample" : "samples"}` });
+    const both = there ? [a, b] : [b, a];
+    return made("li", {}, made("div", { className: "pair" }, classButton(both[0]), made("span", { ariaHidden: "true", textContent: there && back ? "↔" : "→" }), classButton(both[1]), said), ...(shown.length ? [made("div", { className: "pair" }, made("span", { className: "note", textContent: "for example" }), ...shown)] : []));
+  });
+  $("#confused .body").replaceChildren(...(rows.length ? [made("ol", { className: "pairs" }, ...rows), ...(pairs.length > 10 ? [made("p", { className: "note", textContent: `The first 10 of ${pairs.length.toLocaleString("en")} pairs.` })] : [])]
+    : [made("p", { className: "note", textContent: "No sample is mistaken for another class." })]));
+}
+
 function showBit() {
   const bit = state.bit, { arrays, code } = page, symbols = code.n_symbols > 2;
   $("#bit-title").textContent = symbols ? `Column ${bit}` : `Bit ${bit}`;

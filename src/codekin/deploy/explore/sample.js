@@ -70,14 +70,14 @@ function showSample(sample, shown = null) {
 }
 function bestTable(sample, c) {
   const isRanked = sample.best.some((one) => one.before !== null && one.before !== undefined);
-  const heading = made("tr", {}, ...["", "class", "probability", "loss", ...(isRanked ? ["before re-ranking"] : [])].map((title, i) => made("th", { scope: "col", textContent: title, className: i > 1 ? "number" : "" })));
+  const heading = made("tr", {}, ...["", "class", "probability", "score", ...(isRanked ? ["before re-ranking"] : [])].map((title, i) => made("th", { scope: "col", textContent: title, className: i > 1 ? "number" : "" })));
   const rows = sample.best.map((one, i) => {
     const pick = made("button", { type: "button", textContent: page.labels[one.class], onclick: () => { showSample(sample, one.class); $(`#sample [data-class="${one.class}"]`).focus(); } });
     pick.dataset.class = one.class;
     pick.setAttribute("aria-pressed", one.class === c);
     const moved = one.before === null || one.before === undefined ? null : one.before < 0 ? "not listed" : one.before === i ? "same place" : `${one.before > i ? "▲" : "▼"} from ${one.before + 1}`;
     return made("tr", {}, made("td", { textContent: `${i + 1}${one.class === sample.true ? " ✓" : ""}` }), made("td", {}, pick), made("td", { className: "number", textContent: percent(one.probability) }),
-      made("td", { className: "number", textContent: number(one.loss) }), ...(isRanked ? [made("td", { className: `number moved ${one.before > i || one.before < 0 ? "up" : one.before < i ? "down" : ""}`, textContent: moved })] : []));
+      made("td", { className: "number", textContent: number(-one.loss) }), ...(isRanked ? [made("td", { className: `number moved ${one.before > i || one.before < 0 ? "up" : one.before < i ? "down" : ""}`, textContent: moved })] : []));
   });
   return made("table", {}, made("thead", {}, heading), made("tbody", {}, ...rows));
 }
