@@ -38,8 +38,9 @@ CLAIMS = (
 )
 # Data, quantity, how many times PECOS's value the default may take.
 COST_CLAIMS = (
-    ("icd10cm_category", "training", 1.5),
-    ("wordnet_hypernym", "training", 1.5),
+    ("clinc150", "training", 1.0),
+    ("icd10cm_category", "training", 1.0),
+    ("wordnet_hypernym", "training", 1.0),
     ("wordnet_hypernym", "peak_bytes", 3.0),
     ("debian_dirs100k", "training", 1.0),
 )

@@ -104,3 +104,20 @@ def test_labels_of_another_kind_are_named_with_their_line(topics_model, run, tmp
     shown = run("evaluate", topics_model, tmp_path / "words.svm", "--quiet")
     assert (shown.code, shown.out) == (2, "")
     assert "words.svm, line 2" in shown.err
+
+
+def test_the_reliability_is_that_of_the_probabilities(evaluated, topics, topics_model, run, succeed, tmp_path):
+    bins = evaluated["reliability"]
+    assert sum(each["n_samples"] for each in bins) == evaluated["n_samples"]
+    right = sum(each["n_samples"] * each["accuracy"] for each in bins) / evaluated["n_samples"]
+    assert right == pytest.approx(evaluated["accuracy"])
+    gaps = sum(each["n_samples"] * abs(each["accuracy"] - each["confidence"]) for each in bins)
+    assert gaps / evaluated["n_samples"] == pytest.approx(evaluated["ece"])
+    shown = succeed("evaluate", topics_model, topics / "test.svm", "--reliability", tmp_path / "picture.svg")
+    lines = [line for line in shown.splitlines() if "·" in line or "█" in line]
+    assert len(lines) == len(bins)
+    assert all(f"of {each['n_samples']:,}" in line for each, line in zip(bins, lines, strict=True))
+    assert (tmp_path / "picture.svg").read_text().startswith("<?xml")
+    refused = run("evaluate", topics_model, topics / "test.svm", "--reliability", tmp_path / "picture.pdf")
+    assert refused.code == 2
+    assert "--reliability needs a name that ends in .png or .svg. Got" in refused.err

@@ -156,7 +156,7 @@ def test_a_pass_of_learning_follows_its_formula(seed):
         curvature = np.full(compressed.nnz, 0.3, np.float32)
         room = np.zeros(n_features, np.float32), np.full(n_classes, -1, np.int32)
         for batch in (order[:5], order[5:]):
-            n_entries = 4 * int(np.diff(of_rows[0])[batch].sum())
+            n_entries = 4 * int(np.diff(of_rows[0])[batch].sum()) + 1
             compared, ends = np.empty((len(batch), 4), np.int32), np.empty((len(batch), 5), np.int64)
             found = compared, ends, np.empty(n_entries, np.int64), np.empty(n_entries, np.float32)
             listed = candidates.astype(np.int32)
@@ -219,7 +219,8 @@ def test_the_entries_of_compared_classes_on_the_features_of_a_sample_are_found(s
     by_feature = listed_by_feature(*places, n_features) if has_lists else NOT_LISTED[:3]
     room = np.zeros(n_features, np.float32), np.full(n_classes, -1, np.int32)
     compared, ends = np.empty((n_samples, 4), np.int32), np.empty((n_samples, 5), np.int64)
-    found = np.empty(4 * len(features), np.int64), np.empty(4 * len(features), np.float32)
+    n_places = 4 * len(features) + 1
+    found = np.empty(n_places, np.int64), np.empty(n_places, np.float32)
     find_entries(order, rows, classes, candidates, places, by_feature, room, compared, ends, *found)
     expected = reranking.entries(order, rows, classes, candidates, places)
     n = ends[-1, -1]

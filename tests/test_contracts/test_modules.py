@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 56_584, "modules": 237, "long modules": 0, "single-importer siblings": 15},
+    "codekin": {"lines": 56_668, "modules": 237, "long modules": 0, "single-importer siblings": 15},
     "codekin_studies": {"lines": 6_990, "modules": 34, "long modules": 0, "single-importer siblings": 7},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the
@@ -20,7 +20,8 @@ are called without Numba, and predictions without scikit-learn, 500 lines; vecto
 arrays, 458 lines; the choice between codes and the learner as it is, 409
 lines; vectors for the classes of dense samples, 1,037 lines; several labels: measures, readers and commands, 968;
 training without scikit-learn, and kernels without LLVM, 324; answers that are none or groups of classes, 610. Reports
-by class and suspected labels take 870. Identifiers of items take 230."""
+by class and suspected labels take 870. Identifiers of items take 230, hints
+to the processor 55."""
 LONG = 400
 """The number of lines above which a module is long."""
 OWN_DATA = {

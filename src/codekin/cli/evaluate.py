@@ -34,13 +34,16 @@ from codekin.data.datasets import TextData
 from codekin.fitting.trial import microseconds_of
 from codekin.measures import ClassReport, LabelEvaluation
 from codekin.measures.by_class import classes_of
-from codekin.measures.predictions import N_BINS, confidence_gaps, prediction_measures
+from codekin.measures.predictions import confidence_bins, prediction_measures, reliability_rows
 from codekin.model.probabilities import evaluated_sets
+from codekin.plots.style import PALETTE, figure_style, new_panel, require_matplotlib, save_figure
 from codekin.progress import report, reporter
 
 app = App()
 
 AT = (1, 3, 5)
+BAR = 40
+"""The width of the picture of probabilities in a terminal."""
 ROWS_AT_ONCE = 10_000
 
 
@@ -60,6 +63,10 @@ def evaluate(
             help="List the worst classes, confused pairs with examples, rare classes, and those to merge or to split.",
         ),
     ] = False,
+    reliability: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw how often answers of each probability are right: FILE.png or .svg."),
+    ] = None,
     as_json: AsJson = False,
     trust: Trust = False,
     quiet: Quiet = False,
@@ -69,20 +76,25 @@ def evaluate(
 
     Prints the accuracy, precision and recall among the first classes, the accuracy at each level of the taxonomy that
     the model was trained with (or another one), the distance of errors in it, the negative log-likelihood of the true
-    classes, the calibration error of the probabilities, and the time per prediction: from features to label, on one
-    thread, in large batches, without reading files or extracting features from texts, as for --max-microseconds. Labels
-    that the model does not know count as errors. A model of several labels per sample gets precision, recall and gain
-    of the first labels, F1 of the labels that it predicts, and the calibration error of the first five probabilities;
-    labels that it does not know count as missed.
+    classes, how often answers of each probability are right (blocks; a mark where they should end), the mean difference
+    (the calibration error), and the time per prediction: from features to label, on one thread, in large batches,
+    without reading files or extracting features from texts, as for --max-microseconds. Labels that the model does not
+    know count as errors. A model of several labels per sample gets precision, recall and gain of the first labels, F1
+    of the labels that it predicts, and the calibration error of the first five probabilities; labels that it does not
+    know count as missed.
     """
     check_needs(context, TAXONOMY_NEEDS)
-    check_sources({"DATA": data, "--taxonomy": taxonomy})
+    check_sources({"DATA": data, "--taxonomy": taxonomy}, reliability)
+    if reliability is not None:
+        _check_figure(reliability)
     loaded = LoadedModel(model, trust=trust, quiet=quiet, takes_parts=True, takes_sets=True)
     if loaded.has_sets:
         if taxonomy is not None:
             raise ValueError("--taxonomy is for models of one label per sample. Got one of several.")
         if by_class:
             raise ValueError("--by-class is for models of one label per sample. Got one of several.")
+        if reliability is not None:
+            raise ValueError("--reliability is for models of one label per sample. Got one of several.")
         with limited_threads(n_threads), loaded.display.watching():
             measured, costs = _evaluated_sets(loaded, data, reading)
         several = {"model": str(model), "data": data, **measured.as_dict(), **costs}
@@ -112,6 +124,7 @@ def evaluate(
     n_levels = sum(name.startswith("n_at_level") for name in sums)
     levels = tuple(float(sums[f"n_at_level_{level}"]) / n_samples for level in range(n_levels))
     distance = float(sums["distance"] / sums["n_wrong"]) if tree is not None and sums["n_wrong"] else None
+    bins: Any = sums.get("bins")
     result: dict[str, Any] = {
         "model": str(model),
         "data": data,
@@ -123,7 +136,8 @@ def evaluate(
         "level_accuracies": list(levels),
         "mean_error_distance": distance,
         "nll": -float(sums["logs"] / n_logs) if n_logs else None,
-        "ece": float(sum(abs(sums[f"gap_{k}"]) for k in range(N_BINS)) / n_samples) if "logs" in sums else None,
+        "ece": None if bins is None else float(np.abs(bins[1] - bins[2]).sum() / n_samples),
+        "reliability": [] if bins is None else reliability_rows(bins),
         "certified_share": float(sums["n_certified"]) / n_samples if "n_certified" in sums else None,
         "model_bytes": loaded.saved.n_bytes,
         "microseconds_per_prediction": microseconds,
@@ -131,6 +145,10 @@ def evaluate(
     if classes is not None:
         result["by_class"] = classes.as_dict()
     tables = "" if classes is None else f"\n\n{classes}"
+    if reliability is not None:
+        if not result["reliability"]:
+            raise ValueError(f"--reliability {reliability} needs probabilities. Got a model without any.")
+        _draw(result["reliability"], reliability)
     show(json.dumps(result) if as_json else f"{_text(result)}{tables}")
 
 
@@ -177,8 +195,8 @@ def _sums(classifier: Any, X: Any, best: Any, class_index: Any, tree: Any) -> di
         labels = labels_of_classes[class_index]
         predicted, confidence = classifier.top_k_proba(X, 1)
         logs = classifier.log_proba(X, labels)[known]
-        gaps = confidence_gaps(confidence[:, 0], (predicted[:, 0] == labels) & known)
-        sums |= {"logs": logs.sum(), "n_logs": len(logs), **{f"gap_{k}": gap for k, gap in enumerate(gaps.tolist())}}
+        bins = confidence_bins(confidence[:, 0], (predicted[:, 0] == labels) & known)
+        sums |= {"logs": logs.sum(), "n_logs": len(logs), "bins": bins}
     return sums
 
 
@@ -197,8 +215,40 @@ def _text(result: dict[str, Any]) -> str:
     if result["certified_share"] is not None:
         rows["certified predictions"] = f"{result['certified_share']:.1%}"
     rows |= _costs(result)
+    rows |= _picture(result["reliability"])
     width = max(map(len, rows))
     return "\n".join(f"{name:{width}}  {value}" for name, value in rows.items())
+
+
+def _picture(bins: list[dict[str, float]]) -> dict[str, str]:
+    """A line for each bin of the probabilities: blocks for the answers that are right, a mark where they should end."""
+    rows = {}
+    for each in bins:
+        n_blocks, place = round(BAR * each["accuracy"]), min(round(BAR * each["confidence"]), BAR - 1)
+        bar = ("█" * n_blocks).ljust(BAR, "·")
+        bar = f"{bar[:place]}|{bar[place + 1 :]}"
+        rows[f"right at {each['confidence']:.1%}"] = f"{bar} {each['accuracy']:>6.1%} of {each['n_samples']:,}"
+    return rows
+
+
+def _check_figure(path: Path) -> None:
+    """Stop before the work if a figure cannot be drawn."""
+    if path.suffix not in (".png", ".svg"):
+        raise ValueError(f"--reliability needs a name that ends in .png or .svg. Got {path}.")
+    require_matplotlib()
+
+
+def _draw(bins: list[dict[str, float]], path: Path) -> None:
+    """The same as a figure."""
+    with figure_style():
+        figure, axes = new_panel(3.4, x_label="probability of the answer", y_label="share that is right")
+        axes.plot([0, 1], [0, 1], color=PALETTE["grey"], linewidth=1)
+        sizes = np.array([each["n_samples"] for each in bins])
+        x, y = ([each[name] for each in bins] for name in ("confidence", "accuracy"))
+        axes.plot(x, y, color=PALETTE["blue"], linewidth=1)
+        axes.scatter(x, y, s=8 + 120 * sizes / sizes.max(), color=PALETTE["blue"], clip_on=False)
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+    save_figure(figure, path.with_suffix(""), (path.suffix[1:],))
 
 
 def _costs(result: dict[str, Any]) -> dict[str, str]:

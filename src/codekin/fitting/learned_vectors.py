@@ -158,8 +158,8 @@ def _buffer(n_samples: int, n_compared: int, n_entries: int) -> tuple[NDArray[An
     return (
         np.empty((n_samples, n_compared), dtype=np.int32),
         np.empty((n_samples, n_compared + 1), dtype=np.int64),
-        np.empty(n_entries, dtype=np.int64),
-        np.empty(n_entries, dtype=np.float32),
+        np.empty(n_entries + 1, dtype=np.int64),
+        np.empty(n_entries + 1, dtype=np.float32),
     )
 
 

@@ -38,6 +38,10 @@ PORTABLE = {"linux x86_64": ("x86-64-v3", "abm avx avx2 bmi1 bmi2 f16c fma movbe
 """For each kind of machine, LLVM's name of the processor that code is made for, and what a processor needs for it."""
 NEEDED = ("_helperlib", "_dynfunc", "core.runtime._nrt_python")
 """The modules of Numba with the functions that compiled code calls."""
+PER_LINE = 16
+"""How many numbers of four bytes a cache line has."""
+MOST_AHEAD = 128
+"""Of so many numbers of a long row the processor is told to fetch the lines; it finds the others by itself."""
 LOCK = RLock()
 
 
@@ -110,6 +114,13 @@ class Kernel:
                 called = self.function.__globals__.get(name)
                 if isinstance(called, Kernel):
                     yield from called.sources(seen)
+
+
+def prefetch(array: Any, place: int) -> None:
+    """Have the processor fetch what will soon be read at a place of an array: a hint that changes no result.
+
+    The place may be beyond the end. Plain Python ignores it; :mod:`codekin.kernels.compiling` says what it becomes.
+    """
 
 
 def typed_once(kernel: Any) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from codekin.kernels.calling import njit
+from codekin.kernels.calling import MOST_AHEAD, PER_LINE, njit, prefetch
 from codekin.kernels.reranking import (
     WALKED_MEANWHILE,
     distinct_features,
@@ -257,7 +257,8 @@ def find_entries(samples, rows, class_index, candidates, vectors, by_feature, ro
     place of the same entries feature by feature; empty to walk over the entries of every candidate, or look features up
     among them. ``room`` is zeros for all features and -1 for all classes, and so again afterwards. ``compared``
     receives the classes, the sample's own first, -1 behind them; ``ends`` where the entries of each begin in ``places``
-    and ``factors``, which receive the places in the class vectors and the sample's values on their features.
+    and ``factors``, which receive the places in the class vectors and the sample's values on their features, and need a
+    place more than there are entries.
     """
     row_indptr, row_indices, row_values = rows
     indptr, features = vectors
@@ -273,6 +274,11 @@ def find_entries(samples, rows, class_index, candidates, vectors, by_feature, ro
         i = samples[s]
         for q in range(row_indptr[i], row_indptr[i + 1]):
             spread[row_indices[q]] += row_values[q]
+        for p in range(candidates.shape[1] if s + 1 < len(samples) else 0):
+            c = candidates[samples[s + 1], p]
+            begin = indptr[max(c, 0)]
+            for line in range(begin, min(indptr[c + 1], begin + MOST_AHEAD), PER_LINE):
+                prefetch(features, line)
         compared[s, 0], number[class_index[i]] = class_index[i], 0
         n = 1
         for p in range(candidates.shape[1]):
@@ -319,10 +325,10 @@ def find_entries(samples, rows, class_index, candidates, vectors, by_feature, ro
                             last += 1
                     continue
                 for j in range(begin, end):
+                    # Without a branch, which would often be guessed wrongly.
                     x = spread[features[j]]
-                    if x != 0:
-                        places[last], factors[last] = j, x
-                        last += 1
+                    places[last], factors[last] = j, x
+                    last += x != 0
         ends[s, n:] = last
         first = last
         for p in range(n):

@@ -22,11 +22,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import event
+from llvmlite import ir
+from numba.core import cgutils, event
 from numba.core.caching import FunctionCache
-from numba.extending import typeof_impl
+from numba.extending import intrinsic, overload, typeof_impl
 
-from codekin.kernels.calling import BUILDING, Kernel
+from codekin.kernels.calling import BUILDING, Kernel, prefetch
 from codekin.kernels.linking import image_of
 from codekin.progress import report
 
@@ -45,6 +46,26 @@ def dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 def _type_of_kernel(kernel: Kernel, _context: Any) -> Any:
     """A kernel that another one calls."""
     return numba.types.Dispatcher(kernel.dispatcher)
+
+
+def _prefetch(_typing: Any, array: Any, _place: Any) -> Any:
+    """The instruction of the processor that fetches an element of an array to be read, into all caches."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        of_array = signature.args[0]
+        own = context.make_array(of_array)(context, builder, arguments[0])
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        address = cgutils.get_item_pointer(context, builder, of_array, own, arguments[1:], wraparound=False)
+        takes = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], takes)
+        builder.call(function, [builder.bitcast(address, pointer), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return numba.types.void(array, numba.types.intp), code
+
+
+PREFETCH: Any = intrinsic(_prefetch)
+overload(prefetch, strict=False)(lambda _array, _place: lambda array, place: PREFETCH(array, place))  # noqa: PLW0108
 
 
 def portable_code(kernel: Any, arguments: tuple[Any, ...]) -> bytes | None:

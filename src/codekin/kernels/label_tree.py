@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from codekin.kernels.calling import njit
+from codekin.kernels.calling import MOST_AHEAD, PER_LINE, njit, prefetch
 
 WEIGHT, CURVATURE = 0, 1
 ONCE = -2
@@ -121,7 +121,14 @@ def node_softmax_pass(indptr, local, values, child_of_sample, weight_of_sample, 
     steps, growths = np.empty(n_children, np.float32), np.empty(n_children, np.float32)
     powers = np.empty(n_children, np.int32)
     as_floats = powers.view(np.float32)
-    for sample in order:
+    flat, n_of_number = state.reshape(-1), 2 * n_children
+    for place in range(len(order)):
+        if place + 1 < len(order):
+            for q in range(indptr[order[place + 1]], indptr[order[place + 1] + 1]):
+                number = local[q] if local[q] >= 0 else -1 - local[q]
+                for line in range(number * n_of_number, (number + 1) * n_of_number, PER_LINE):
+                    prefetch(flat, line)
+        sample = order[place]
         start, stop = indptr[sample], indptr[sample + 1]
         margins[:] = 0
         for q in range(start, stop):
@@ -275,6 +282,7 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
     """
     indptr, indices, values = rows
     first_bits, below, is_logistic = tree
+    chunk_indptr, chunk_nodes, chunk_starts, _, entries, _ = weights
     widest = 0
     for node in range(len(first_bits) - 1):
         widest = max(widest, first_bits[node + 1] - first_bits[node])
@@ -285,6 +293,15 @@ def search_leaves(rows, tree, weights, beam, scale, reach, leaves, log_probabili
     next_nodes, next_scores = np.empty(beam, np.int64), np.empty(beam)
     for i in range(len(indptr) - 1):
         features, own = indices[indptr[i] : indptr[i + 1]], values[indptr[i] : indptr[i + 1]]
+        # The root's weights, and where those of the next sample are.
+        for q in range(indptr[i], indptr[i + 1]):
+            first = chunk_starts[chunk_indptr[indices[q]]]
+            for line in range(first, first + min(first_bits[1], MOST_AHEAD), PER_LINE):
+                prefetch(entries, line)
+        if i + 2 < len(indptr):
+            for q in range(indptr[i + 1], indptr[i + 2]):
+                prefetch(chunk_nodes, chunk_indptr[indices[q]])
+                prefetch(chunk_starts, chunk_indptr[indices[q]])
         nodes[0], scores[0] = 0, 0.0
         n_nodes, n_leaves = 1, 0
         while n_nodes > 0:

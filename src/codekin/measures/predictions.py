@@ -127,13 +127,24 @@ def confidence_error(confidence: FloatArray, is_right: NDArray[np.bool_]) -> flo
 
     Samples are grouped by the probability of their predicted class into bins of equal width.
     """
-    return float(np.abs(confidence_gaps(confidence, is_right)).sum() / len(is_right))
+    _, expected, right = confidence_bins(confidence, is_right)
+    return float(np.abs(expected - right).sum() / len(is_right))
 
 
-def confidence_gaps(confidence: FloatArray, is_right: NDArray[np.bool_]) -> FloatArray:
-    """For each bin of :func:`confidence_error`, by how much the confidences of its samples exceed what is right."""
+def confidence_bins(confidence: FloatArray, is_right: NDArray[np.bool_]) -> FloatArray:
+    """For each bin of :func:`confidence_error`: how many samples, how many should be right, and how many are."""
     bins = np.minimum((confidence * N_BINS).astype(np.intp), N_BINS - 1)
-    return np.asarray(np.bincount(bins, weights=confidence - is_right, minlength=N_BINS), dtype=np.float64)
+    columns = np.ones(len(bins)), confidence, is_right
+    return np.stack([np.bincount(bins, weights=column, minlength=N_BINS) for column in columns])
+
+
+def reliability_rows(bins: FloatArray) -> list[dict[str, float]]:
+    """The samples of each bin that has some, their mean confidence, and how many are right."""
+    return [
+        {"n_samples": int(n), "confidence": float(expected / n), "accuracy": float(right / n)}
+        for n, expected, right in bins.T
+        if n
+    ]
 
 
 BETTER_MEAN = (
