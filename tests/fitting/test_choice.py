@@ -7,6 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -107,6 +108,16 @@ def test_discriminants_of_features_that_determine_each_other_get_one_vs_rest():
     classifier = ECOCClassifier(LinearDiscriminantAnalysis(), random_state=0).fit(X[:500], y[:500])
     alone = LinearDiscriminantAnalysis().fit(X[:500], y[:500])
     assert classifier.score(X[500:], y[500:]) > alone.score(X[500:], y[500:]) - 0.02
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_discriminants_of_few_samples_do_not_get_the_temperature_of_even_fewer(seed):
+    rng, y = np.random.default_rng(seed), np.arange(1_500) % 6
+    X = 0.9 * rng.normal(size=(6, 30))[y] + rng.normal(size=(1_500, 30))
+    classifier = ECOCClassifier(LinearDiscriminantAnalysis(), random_state=0).fit(X[:300], y[:300])
+    alone = LinearDiscriminantAnalysis().fit(X[:300], y[:300])
+    ours, theirs = (log_loss(y[300:], each.predict_proba(X[300:])) for each in (classifier, alone))
+    assert ours < 1.05 * theirs
 
 
 @pytest.mark.parametrize(

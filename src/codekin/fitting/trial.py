@@ -76,13 +76,11 @@ def hold_out_samples(
     may_go = np.ones(len(class_index), dtype=bool)
     may_go[samples._one_of_each_class(shuffled)] = False
     is_held = np.zeros(len(class_index), dtype=bool)
-    n_held, movable = max(1, round(HELD_OUT_SHARE * len(class_index))), shuffled[may_go]
-    if most_learned is not None:
-        n_held = min(n_held, most_learned // 2)
+    most, movable = len(class_index) if most_learned is None else most_learned, shuffled[may_go]
+    n_held = min(max(1, round(HELD_OUT_SHARE * len(class_index))), most // 2)
     is_held[movable[:n_held]] = True
     is_left_out = is_held.copy()
-    if most_learned is not None:
-        is_left_out[movable[n_held + most_learned :]] = True
+    is_left_out[movable[n_held + most :]] = True
     kept = np.flatnonzero(~is_held)
     to_learn = samples._without(is_left_out, is_copied=is_copied)
     held_out = samples.at(np.flatnonzero(is_held) if is_held.any() else kept).in_memory()
