@@ -204,6 +204,7 @@ def test_thresholds_decide_what_is_predicted():
             lambda own: own.calibrate_sets(X, Y.argmax(axis=1)),
             "Prediction sets are for samples of one label per sample",
         ),
+        (lambda own: own.predict_sets(X), "Prediction sets are for samples of one label per sample"),
         (lambda own: own.explore(), "The explorer shows models of one label per sample. Got a model of several."),
         (lambda own: export_onnx(own, "x.onnx"), "Exported models give one label per sample. Got a model of several."),
         (lambda own: own.add_classes(X, ["a"] * 800), "Classes are added with one label per sample"),
@@ -220,7 +221,7 @@ def test_thresholds_decide_what_is_predicted():
             "The 'class_weight' parameter of LinearSVM needs one label per sample",
         ),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_what_takes_one_label_says_so(ask, message):
     with pytest.raises((ValueError, AttributeError), match=re.escape(message)):

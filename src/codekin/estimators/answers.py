@@ -154,6 +154,7 @@ default=None
             The labels of each sample, best first; with a taxonomy at most three labels and groups of labels.
         """
         self._check_is_fitted()
+        check_one_label(self.model_, "Prediction sets are for samples of")
         if not hasattr(self, "set_calibration_"):
             raise ValueError("Prediction sets need held-out samples first; call calibrate_sets(X, y).")
         largest, groups = self.set_calibration_.largest_score(coverage), self.set_calibration_.groups

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,8 +141,7 @@ class Classes:
 
     def known_cooccurrences(self) -> Any:
         """How often classes occur together, (n_classes, n_classes)."""
-        assert self.cooccurrences is not None
-        return self.cooccurrences()
+        return cast("Callable[[], Any]", self.cooccurrences)()
 
     def learnability_factors(self) -> ClassDistances:
         return self._from_data("learnability", form="factored", ridge=LEARNABILITY_RIDGE)
