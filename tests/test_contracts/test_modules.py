@@ -10,8 +10,8 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 56_668, "modules": 237, "long modules": 0, "single-importer siblings": 15},
-    "codekin_studies": {"lines": 6_990, "modules": 34, "long modules": 0, "single-importer siblings": 7},
+    "codekin": {"lines": 56_845, "modules": 238, "long modules": 0, "single-importer siblings": 15},
+    "codekin_studies": {"lines": 8_344, "modules": 42, "long modules": 0, "single-importer siblings": 8},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the
 readers of tables (CSV, JSON lines, Parquet, folders of texts), features of rows with numbers and categories, and what
@@ -20,15 +20,11 @@ are called without Numba, and predictions without scikit-learn, 500 lines; vecto
 arrays, 458 lines; the choice between codes and the learner as it is, 409
 lines; vectors for the classes of dense samples, 1,037 lines; several labels: measures, readers and commands, 968;
 training without scikit-learn, and kernels without LLVM, 324; answers that are none or groups of classes, 610. Reports
-by class and suspected labels take 870. Identifiers of items take 230, hints
-to the processor 55."""
+by class and suspected labels take 870, identifiers of
+items 230, hints to the processor 55, KinshipOrder and the command that writes a study's configuration 177. The goal for
+codekin_studies is 7,000; studies of anybody's data take 1,354."""
 LONG = 400
 """The number of lines above which a module is long."""
-OWN_DATA = {
-    "codekin": {"lines": 177, "modules": 1},
-    "codekin_studies": {"lines": 1_354, "modules": 8, "single-importer siblings": 1},
-}
-"""What studies of anybody's data, the command that writes their configuration and KinshipOrder add to the limits."""
 
 
 @cache
@@ -72,5 +68,5 @@ def test_packages_do_not_grow(package):
         "long modules": sum(length > LONG for length in lengths),
         "single-importer siblings": len(single_importer_siblings(package)),
     }
-    limits = {what: limit + OWN_DATA[package].get(what, 0) for what, limit in LIMITS[package].items()}
-    assert not [f"{counted[what]} {what}, at most {limit}" for what, limit in limits.items() if counted[what] > limit]
+    longer = [what for what, limit in LIMITS[package].items() if counted[what] > limit]
+    assert not longer, f"{counted}, at most {LIMITS[package]}"
