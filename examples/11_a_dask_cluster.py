@@ -31,7 +31,7 @@ here = ECOCClassifier(LogisticRegression(), **settings).fit(X_train, y_train)
 # On a real cluster, the address of the scheduler is all that changes: ``Client("tcp://host:8786")``.
 with (
     Client(
-        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None
+        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as client,
     joblib.parallel_config(backend="dask"),
 ):

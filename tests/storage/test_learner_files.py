@@ -130,6 +130,7 @@ ARGUMENTS = {
     **{"predict": ["samples.svm"], "evaluate": ["samples.svm"], "calibrate": ["samples.svm"], "inspect": []},
     **{"explain": ["samples.svm"], "explore": ["-o", "page.html"], "export": ["page.onnx"], "grow": ["samples.svm"]},
     "serve": ["--port", "0"],
+    "suspects": ["samples.svm"],
 }
 
 
@@ -157,7 +158,7 @@ def test_every_command_refuses_learners_without_the_users_word(command, folder, 
     assert "learners stored by skops" in error
     assert "--trust" in error
     assert sorted(tmp_path.rglob("*")) == before
-    if command in ("predict", "evaluate", "calibrate", "inspect"):
+    if command in ("predict", "evaluate", "calibrate", "inspect", "suspects"):
         assert main([command, str(folder), *ARGUMENTS[command], "--trust"]) == 0
 
 

@@ -86,8 +86,8 @@ def least_for_precision(confidence: FloatArray, is_right: NDArray[np.bool_], min
     starts, at 20 % and 40 %; each has a third of the 5 % of cases in which tests may err, and what tests before it have
     kept. So all together err in 5 % at most, if answers are right more often the more probable they are.
 
-    >>> least_for_precision(np.linspace(0, 1, 400), np.arange(400) >= 100, 0.95).__round__(1)
-    0.3
+    >>> least_for_precision(np.linspace(0, 1, 400), np.arange(400) >= 100, 0.95).__round__(2)
+    0.24
     """
     n_samples, order = len(confidence), np.argsort(-confidence, kind="stable")
     n_right, ordered = np.append(0, np.cumsum(is_right[order])), np.append(confidence[order], -np.inf)
