@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 SOURCES = ROOT / "src"
 LIMITS = {
-    "codekin": {"lines": 56_845, "modules": 238, "long modules": 0, "single-importer siblings": 15},
+    "codekin": {"lines": 56_844, "modules": 238, "long modules": 0, "single-importer siblings": 15},
     "codekin_studies": {"lines": 8_344, "modules": 42, "long modules": 0, "single-importer siblings": 8},
 }
 """The goals for codekin are 40,000, 230, 0 and 25. A classifier of texts came on top, with its evaluation, the

@@ -7,7 +7,6 @@ sentence; ``--debug`` shows the traceback.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
@@ -136,6 +135,10 @@ class LazyGroup(HelpGroup):
         """Load the module of the command, and find it."""
         if args and args[0] in COMMANDS:
             args[:] = [_renamed(argument, RENAMED.get(args[0], {})) for argument in args]
+            with suppress(OSError, TypeError, AttributeError):  # glibc returns freed arrays of a megabyte, without gaps
+                import ctypes
+
+                ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2**20)
             is_quiet = not {"-q", "--quiet", "--help"}.isdisjoint(args)
             with nullcontext() if is_quiet else starting():
                 module = import_module(f"codekin.cli.{args[0]}")
@@ -208,8 +211,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else [str(argument) for argument in argv]
     session = Session(arguments=arguments)
     hold_closed_streams()
-    with suppress(OSError, TypeError, AttributeError):  # glibc returns freed arrays of a megabyte, and keeps no gaps
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2**20)
     try:
         with _warnings_as_sentences(), _termination_as_interruption():
             code = app(args=arguments, prog_name="codekin", obj=session, standalone_mode=False)

@@ -127,11 +127,13 @@ class ShortestPathDecoder(Decoder):
 
         Paths are numbers of the given precision, which is exact for the first 2**24 or 2**53 of them.
         """
-        from codekin.kernels.paths import cheapest_paths
+        from codekin.kernels.calling import typed_once
+        from codekin.kernels.paths import cheapest_paths, largest_sizes
 
         trellis = self.trellis
         offsets = trellis.edge_offsets.astype(precision)
         paths, leads = np.empty((2, len(margins)), dtype=precision)
+        search, measure = typed_once(cheapest_paths), typed_once(largest_sizes)
 
         def fill(start: int, stop: int) -> None:
             # One array for all blocks: getting new memory from the system takes longer than the work itself.
@@ -141,8 +143,9 @@ class ShortestPathDecoder(Decoder):
                 block = slice(first, min(first + SAMPLES_PER_BLOCK, stop))
                 lengths = self._lengths_by_edge(margins[block], buffer)
                 n = lengths.shape[1]
-                cheapest_paths(lengths, trellis.width, trellis.digits, offsets, paths[block], totals[:n], leads[block])
-                leads[block] -= self._rounding_error(lengths)
+                search(lengths, trellis.width, trellis.digits, offsets, paths[block], totals[:n], leads[block])
+                measure(lengths, totals[:n])
+                leads[block] -= self._rounding_error(totals[:n])
 
         run_blocks(fill, len(margins), block=SAMPLES_PER_BLOCK * BLOCKS_PER_TASK, n_threads=self.n_threads)
         return paths, leads
@@ -158,19 +161,15 @@ class ShortestPathDecoder(Decoder):
             np.multiply(agreement.T, -2, out=lengths[:, rows])
         return lengths
 
-    def _rounding_error(self, lengths: Margins) -> Margins:
-        """The largest rounding error of the difference of two path lengths, (n_samples,).
+    def _rounding_error(self, longest: Margins) -> Margins:
+        """The largest rounding error of the difference of two path lengths, from the longest edges, (n_samples,).
 
         Each of the at most n edges of a path is off by ``STABLE_UNITS * eps * (1 + |length|)``, and each of the
         additions by ``eps`` times a partial sum, which is at most n times the longest edge.
         """
-        from codekin.kernels.paths import largest_sizes
-
         n = len(self.trellis.digits) + 1  # the most edges of a path
-        longest = np.empty(lengths.shape[1], dtype=lengths.dtype)
-        largest_sizes(lengths, longest)
-        unit = 2 * n * np.finfo(lengths.dtype).eps
-        return np.asarray(unit * (2 * STABLE_UNITS * (1 + longest) + n * longest), dtype=lengths.dtype)
+        unit = 2 * n * np.finfo(longest.dtype).eps
+        return np.asarray(unit * (2 * STABLE_UNITS * (1 + longest) + n * longest), dtype=longest.dtype)
 
     def top_k(self, margins: Margins, k: int) -> tuple[IntArray, FloatArray]:
         check_k(k, self.n_classes)

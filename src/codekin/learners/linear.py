@@ -15,6 +15,7 @@ from scipy import sparse
 from codekin._system.parallel import SAMPLES_PER_BLOCK, run_blocks
 from codekin._system.rows import Row, SparseRows
 from codekin.code import FloatArray, IntArray, Margins
+from codekin.kernels.calling import typed_once
 from codekin.learners.training_rows import Validation, score_of
 
 CONSTANT_MARGIN = 1.0
@@ -284,10 +285,10 @@ def product_by(
     kernel: Callable[..., None], rows: SparseRows, weights: tuple[Any, ...], n_bits: int, n_threads: int | None
 ) -> Float32Array:
     """The product of sparse rows and weights, computed by a kernel in blocks of rows."""
-    product = np.empty((rows.n_rows, n_bits), dtype=np.float32)
+    product, multiply = np.empty((rows.n_rows, n_bits), dtype=np.float32), typed_once(kernel)
 
     def fill(start: int, stop: int) -> None:
-        kernel(rows.indptr[start : stop + 1], rows.indices, rows.values, *weights, product[start:stop])
+        multiply(rows.indptr[start : stop + 1], rows.indices, rows.values, *weights, product[start:stop])
 
     run_blocks(fill, rows.n_rows, block=SAMPLES_PER_BLOCK, n_threads=n_threads)
     return product
@@ -311,8 +312,6 @@ def single_margins(bits: Any) -> Callable[[Row], Margins]:
     """The margins of one row, (1, n_bits), as the bits themselves compute them, without what many rows share."""
     if not hasattr(bits, "product"):  # of a tree, or not linear
         return lambda row: bits.margins(row.matrix())
-    from codekin.kernels.calling import typed_once
-
     kernel, weights = bits.product()
     kernel, bias, n_bits = typed_once(kernel), bits.bias, bits.n_bits
 
