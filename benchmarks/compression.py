@@ -51,7 +51,7 @@ def forms(classifier, data):
 def measured(classifier, bits, data, home):
     """Bytes on disk, test accuracy in percent, microseconds per sample for the margins."""
     before = classifier.model_
-    classifier.model_ = replace(before, members=(replace(before.members[0], bits=bits),))
+    classifier.model_ = replace(before, codes=(replace(before.codes[0], bits=bits),))
     n_bytes = bytes_in(save_model(classifier, Path(home) / "model"))
     accuracy = 100 * classifier.score(data.test.X, data.test.y)
     classifier.model_ = before
